@@ -28,8 +28,10 @@ DEVELOP := $(BIN)/maturin develop --locked --profile quick
 export VIRTUAL_ENV := $(CURDIR)/.venv
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Tests start a thousand interpreters. Without bytecode each of them compiles what it imports.
+export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup build demo serve test test-all test-interpreters test-free-threaded test-durability test-engines test-formats test-rivals fuzz asan tsan check bench figures docs docs-check docs-serve stubs \
+.PHONY: help setup build build-test demo serve test test-all test-interpreters test-free-threaded test-durability test-engines test-formats test-rivals fuzz asan tsan check bench figures docs docs-check docs-serve stubs \
 	format web wheels sources clean
 
 help:  ## Show this list
@@ -38,6 +40,8 @@ help:  ## Show this list
 setup: $(STAMPS)/tools  ## Create .venv and install the pinned tools
 
 build: $(STAMPS)/tools $(STAMPS)/core $(STAMPS)/server  ## Build both native modules into .venv, where sources changed
+
+build-test: $(STAMPS)/test $(STAMPS)/core $(STAMPS)/server
 
 demo: $(STAMPS)/core  ## Do the main job on real input and print a table
 	$(BIN)/python examples/demo.py
@@ -133,12 +137,17 @@ clean:  ## Remove the virtual environment and everything built
 	rm -rf crates/fullbloom-server/fullbloom_server_pages
 	rm -rf web/fullbloom/wasm web/explorer/core web/*/dist web/node_modules
 	rm -f src/fullbloom/*.so
+	find src tests scripts benchmarks examples -name __pycache__ -prune -exec rm -rf {} +
 
 $(STAMPS)/maturin: requirements/build.txt scripts/setup.sh
 	PYTHON=$(PYTHON) scripts/setup.sh build
 	@mkdir -p $(@D) && touch $@
 
-$(STAMPS)/tools: $(STAMPS)/maturin requirements/recipes.txt requirements/service.txt requirements/test.txt requirements/dev.txt requirements/formats.txt requirements/redisbloom.txt
+$(STAMPS)/test: $(STAMPS)/maturin requirements/service.txt requirements/test.txt requirements/formats.txt requirements/spark.txt requirements/redisbloom.txt
+	PYTHON=$(PYTHON) scripts/setup.sh test
+	@mkdir -p $(@D) && touch $@
+
+$(STAMPS)/tools: $(STAMPS)/test requirements/recipes.txt requirements/dev.txt
 	PYTHON=$(PYTHON) scripts/setup.sh tools
 	@mkdir -p $(@D) && touch $@
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # setup.sh build: creates .venv with what compiles the native modules, and nothing else.
-# setup.sh tools: adds everything that tests and checks need.
+# setup.sh test: adds what `make test` needs.
+# setup.sh tools: adds everything that all tests and checks need.
 # Installs missing system packages when run by root on a Debian system; otherwise says what is missing.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -55,17 +56,20 @@ fi
 for shell in bash zsh fish; do
     command -v "$shell" >/dev/null || want "$shell" "$shell, in which completion is tested,"
 done
+command -v redis-cli >/dev/null || want redis-tools "redis-cli, with which the service is tested,"
+command -v redis-server >/dev/null || want redis-server "redis-server, on which filters in Redis are tested,"
+command -v java >/dev/null || want default-jre-headless "Java, with which filters of Spark and Guava are tested,"
+.venv/bin/python -m pip install --quiet -r requirements/test.txt
+.venv/bin/python -m pip install --quiet -r requirements/formats.txt ||
+    echo "setup: other packages of filters cannot be installed, and the tests that read their files are skipped"
+.venv/bin/python -m pip install --quiet -r requirements/spark.txt ||
+    echo "setup: Spark cannot be installed, and the tests that compare filters with its and Guava's are skipped"
+.venv/bin/python -m pip install --quiet -r requirements/redisbloom.txt ||
+    echo "setup: RedisBloom's module has no wheel for this machine, and the tests that load dumps into it are skipped"
+[[ "${1:-tools}" == test ]] && exit
 
 [[ -x $(compgen -G '/usr/lib/postgresql/*/bin/initdb' | head -n 1) ]] || command -v initdb >/dev/null ||
     want postgresql "PostgreSQL, with which the service's registry is tested,"
 
-command -v redis-cli >/dev/null || want redis-tools "redis-cli, with which the service is tested,"
-command -v redis-server >/dev/null || want redis-server "redis-server, on which filters in Redis are tested,"
 command -v chromium >/dev/null || want chromium "Chromium, in which the pages are tested,"
-command -v java >/dev/null || want default-jre-headless "Java, with which filters of Spark and Guava are tested,"
-
 .venv/bin/python -m pip install --quiet -r requirements/dev.txt
-.venv/bin/python -m pip install --quiet -r requirements/formats.txt ||
-    echo "setup: other programs cannot be installed, and the tests that compare filters with theirs are skipped"
-.venv/bin/python -m pip install --quiet -r requirements/redisbloom.txt ||
-    echo "setup: RedisBloom's module has no wheel for this machine, and the tests that load dumps into it are skipped"

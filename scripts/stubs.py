@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from scripts import overloads
+from scripts import overloads, stub_lines
 from scripts.stub_bases import share_members
 
 from fullbloom import _core
@@ -45,7 +45,8 @@ def generate() -> str:
         if len(stubs) != 1:
             sys.exit(f"stubs: expected one stub file, maturin wrote {[stub.name for stub in stubs]}")
         text = stubs[0].read_text(encoding="utf-8")
-    return shorten_docstrings(tidy(NOTICE + share_members(correct(text))))
+    text = shorten_docstrings(tidy(NOTICE + share_members(correct(text))))
+    return stub_lines.fill_names(stub_lines.refill_docstrings(text))
 
 
 def correct(text: str) -> str:

@@ -2,7 +2,7 @@
 # test.sh [OPTION of pytest...]: both test suites; fails if either does, and ends with the closing lines of both.
 # The Rust tests are compiled while tools are installed, and run beside the Python suite. That one runs in WORKERS
 # processes, by default two a core: a third of its time it waits for servers. Files of tests stay together, since
-# their tests share what they set up.
+# their tests share what they set up; tests/conftest.py says which come first.
 # PROFILE compiles the Rust tests but for the core's unit tests: `test`, with checks of arithmetic, is the default; `quick`
 # shares the build of the extensions, which saves 3 minutes of processor time on a first run.
 set -uo pipefail
@@ -23,7 +23,9 @@ trap 'for job in $(jobs -p); do pkill --parent "$job"; kill "$job"; done 2>/dev/
 
 test_rust --no-run >build/test-rust.log 2>&1 &
 compiler=$!
-"${MAKE:-make}" --no-print-directory build || exit
+"${MAKE:-make}" --no-print-directory build-test || exit
+# Each worker would rewrite the assertions of all tests: on a first run one process does it for them.
+[[ -d tests/__pycache__ ]] || .venv/bin/python -m pytest --collect-only --quiet "$@" >/dev/null
 if ! wait "$compiler"; then
     cat build/test-rust.log
     exit 1
@@ -31,7 +33,7 @@ fi
 
 nice bash -c test_rust >build/test-rust.log 2>&1 &
 tests=$!
-.venv/bin/python -m pytest --numprocesses "${WORKERS:-$((2 * $(nproc)))}" --dist loadfile "$@" 2>&1 | tee build/test-python.log
+.venv/bin/python -m pytest --numprocesses "${WORKERS:-$((2 * $(nproc)))}" --dist loadfile --no-loadscope-reorder "$@" 2>&1 | tee build/test-python.log
 python=${PIPESTATUS[0]}
 wait "$tests"
 rust=$?

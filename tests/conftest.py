@@ -47,15 +47,51 @@ LONG = (
     "statistical/filters",
     "typing/test_types.py",
 )
+#: Other files that take long. These and the long ones start first: no worker has one to itself at the end.
+SLOW = (
+    "cli/test_completion.py",
+    "cli/test_errors.py",
+    "cli/test_portability.py",
+    "cli/test_static_kinds.py",
+    "compat/test_foreign_formats.py",
+    "concurrency/test_signals.py",
+    "conformance/test_multiset.py",
+    "docs/test_examples.py",
+    "hostile/test_forged_tables.py",
+    "property/test_vector_instructions.py",
+    "service/test_hostile_requests.py",
+    "service/test_tokens.py",
+)
+
+
+def is_long(path: Path) -> bool:
+    """Tell whether a file or a folder is one of the long ones, or in one."""
+    return is_among(path, LONG)
+
+
+def is_among(path: Path, names: tuple[str, ...]) -> bool:
+    """Tell whether a file or a folder is one of those named, or in one."""
+    found = path.relative_to(Path(__file__).parent).as_posix()
+    return any(found == name or found.startswith(f"{name}/") for name in names)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out long tests without importing them, which takes seconds in each worker."""
+    wanted = config.option.markexpr != "not long"
+    return (
+        None
+        if wanted or Path(__file__).parent not in collection_path.parents
+        else is_long(collection_path) or None
+    )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the long tests."""
-    here = Path(__file__).parent
+    """Mark the long tests, and put slow files first."""
     for item in items:
-        path = item.path.relative_to(here).as_posix()
-        if any(path == long or path.startswith(f"{long}/") for long in LONG):
+        if is_long(item.path):
             item.add_marker(pytest.mark.long)
+    slow = {path for path in {item.path for item in items} if is_among(path, LONG + SLOW)}
+    items.sort(key=lambda item: item.path not in slow)
 
 
 @pytest.fixture

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import importlib
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ from benchmarks import blocks, machine
 from benchmarks.isolation import isolated
 from benchmarks.model import ROOT
 from benchmarks.report import markdown
+from benchmarks.storage import load_record, save_record, today
 
 FILE = Path(__file__).with_name("record.json")
 IMAGES = ROOT / "docs" / "images"
@@ -33,7 +32,7 @@ Record = dict[str, dict[str, Any]]
 
 def load() -> Record:
     """The record, empty if nothing was measured yet."""
-    return json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
+    return load_record(FILE)
 
 
 def find_job(name: str) -> Any:
@@ -45,10 +44,8 @@ def measure(name: str) -> None:
     """Measure a job in a process of its own, and save it."""
     described = machine.describe()
     figures = isolated(f"benchmarks.jobs.{name}:measure", {})
-    date = dt.datetime.now(tz=dt.UTC).date().isoformat()
     kept = {key: described[key] for key in ("cpu", "cores", "memory_gib", "python", "commit")}
-    record = load() | {name: {"date": date, "machine": kept, "figures": figures}}
-    FILE.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    save_record(FILE, load() | {name: {"date": today(), "machine": kept, "figures": figures}})
 
 
 def render(name: str, text: str, record: Record) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import json
 import os
 import statistics
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +11,7 @@ from typing import Any
 from benchmarks import clock, machine
 from benchmarks.isolation import isolated
 from benchmarks.measure import say
+from benchmarks.storage import load_record, save_record, today
 
 FILE = Path(__file__).with_name("record.json")
 #: Keys of the filters: the model is fitted to those up to `FITTED` and predicts the rest.
@@ -37,11 +36,7 @@ SHUFFLED = [100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000]
 
 def load() -> dict[str, Any]:
     """The record, empty if nothing was measured yet."""
-    return json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
-
-
-def _save(record: dict[str, Any]) -> None:
-    FILE.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    return load_record(FILE)
 
 
 def _run(function: str, **arguments: Any) -> Any:
@@ -69,11 +64,10 @@ def measure(part: str) -> None:
     described = machine.describe()
     rows = PARTS[part]()
     record = load()
-    date = dt.datetime.now(tz=dt.UTC).date().isoformat()
     record["machine"] = described
-    record.setdefault("dates", {})[part] = date
+    record.setdefault("dates", {})[part] = today()
     record[part] = rows
-    _save(record)
+    save_record(FILE, record)
 
 
 def _probe_filters() -> list[Any]:

@@ -16,11 +16,16 @@ PROGRAM = [sys.executable, "-m", "fullbloom"]
 #: A process that has imported the command line and forks for each command: 5 ms instead of 100. The child has
 #: the descriptors, directory and words of that command, and else what a new process has.
 SERVER = """
-import json, os, socket, sys
+import contextlib, gc, importlib, json, os, pkgutil, socket, sys
 from pathlib import Path
+import fullbloom.cli
 from fullbloom.cli import main
-import fullbloom.cli.app, fullbloom.cli.parser
+for part in pkgutil.walk_packages(fullbloom.cli.__path__, "fullbloom.cli."):
+    importlib.import_module(part.name)
+with contextlib.suppress(ImportError):
+    import pandas, pyarrow.compute, pyarrow.ipc, pyarrow.parquet  # what pyarrow imports to convert keys
 fullbloom.cli.parser.build_parser()
+gc.freeze()
 here = socket.socket(fileno=int(sys.argv[1]))
 while True:
     message, streams, *_ = socket.recv_fds(here, 1 << 20, 3)
@@ -34,7 +39,8 @@ while True:
             for number, stream in enumerate(streams):
                 os.dup2(stream, number)
                 os.close(stream)
-            words, directory = json.loads(message)
+            words, directory, variables = json.loads(message)
+            os.environ.update(variables)
             os.chdir(directory)
             try:
                 code = main(words)
@@ -63,10 +69,11 @@ class Commands:
         self._process = subprocess.Popen(words, pass_fds=[there.fileno()])
         there.close()
 
-    def run(self, words, *, stdin=b"", cwd=None):
+    def run(self, words, *, stdin=b"", cwd=None, variables=()):
         pipes = [os.pipe() for _ in range(3)]
         (theirs_in, ours_in), (ours_out, theirs_out), (ours_err, theirs_err) = pipes
-        request = json.dumps([[os.fsdecode(word) for word in words], str(cwd or Path.cwd())])
+        texts = [os.fsdecode(word) for word in words]
+        request = json.dumps([texts, str(cwd or Path.cwd()), dict(variables)])
         socket.send_fds(self._here, [request.encode()], [theirs_in, theirs_out, theirs_err])
         for theirs in (theirs_in, theirs_out, theirs_err):
             os.close(theirs)
@@ -120,12 +127,16 @@ def fullbloom(commands):
 
     def run(*arguments, stdin=b"", check=None, cwd=None, **options):
         words = [word if isinstance(word, bytes) else str(word) for word in arguments]
+        # Python itself reads other variables when it starts.
+        variables = set(options.get("env", os.environ).items()) ^ set(os.environ.items())
+        if options.keys() == {"env"} and {name for name, _ in variables} <= {"COLUMNS", "NO_COLOR"}:
+            options = {}
         if options or "--memory" in words:
             done = subprocess.run(
                 [*PROGRAM, *words], input=stdin, capture_output=True, timeout=60, cwd=cwd, **options
             )
         else:
-            done = commands.run(words, stdin=stdin, cwd=cwd)
+            done = commands.run(words, stdin=stdin, cwd=cwd, variables=variables)
         assert b"Traceback" not in done.stderr, done.stderr.decode()
         if check is not None:
             assert done.returncode == check, done.stderr.decode()

@@ -17,7 +17,7 @@ from pathlib import Path
 #: Seconds without a byte from a shell that hangs.
 _GUARD = 20
 #: Stands for the program: says what it was given, between marks that no echo of the shell has.
-STUB = f"""#!{sys.executable}
+STUB = f"""#!{sys.executable} -IS
 import json, sys
 sys.stdout.write("<" + "<" + json.dumps(sys.argv[1:]) + ">" + ">\\n")
 """

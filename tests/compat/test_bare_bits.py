@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import for_each
 from compat.foreign import rules
 
 import fullbloom
@@ -26,8 +27,8 @@ def clipped(name: str, num_hashes: int) -> int:
     return min(num_hashes, MOST.get(name, num_hashes))
 
 
-@pytest.mark.parametrize("name", rules.BARE)
-@pytest.mark.parametrize(("num_bits", "num_hashes"), SHAPES)
+@for_each("name", rules.BARE)
+@for_each(("num_bits", "num_hashes"), SHAPES)
 def test_a_programs_bits_are_read_and_written_in_both_orders(
     name: str, num_bits: int, num_hashes: int, tmp_path: Path
 ) -> None:
@@ -55,7 +56,7 @@ def test_a_programs_bits_are_read_and_written_in_both_orders(
     assert detect(data) is None
 
 
-@pytest.mark.parametrize("name", rules.BARE)
+@for_each("name", rules.BARE)
 def test_positions_are_those_of_the_program_in_order(name: str) -> None:
     for num_bits, num_hashes in SHAPES:
         k = clipped(name, num_hashes)
@@ -64,7 +65,7 @@ def test_positions_are_those_of_the_program_in_order(name: str) -> None:
         assert _core.foreign_positions(f"{name}-msb", num_bits, k, iter(KEYS)) == wanted
 
 
-@pytest.mark.parametrize("name", rules.BARE)
+@for_each("name", rules.BARE)
 def test_absent_keys_get_the_answers_of_the_program(name: str) -> None:
     k = clipped(name, 5)
     cells = rules.bits(name, "bytes", KEYS, 3001, k)
@@ -121,7 +122,7 @@ def test_the_recipe_for_textbook_arrays_sets_the_same_bits() -> None:
         assert found == [positions(key, 95_851, 7, digest) for key in KEYS]
 
 
-@pytest.mark.parametrize("name", [row["name"] for row in rows() if row["bare"]])
+@for_each("name", [row["name"] for row in rows() if row["bare"]])
 def test_every_length_and_number_that_lies_is_refused(name: str) -> None:
     data = bytes(12)
     for lie in (b"", data[1:], data + b"\0", data * 2):

@@ -8,6 +8,7 @@ import sysconfig
 
 import numpy as np
 import pytest
+from cases import for_each
 
 import fullbloom
 from fullbloom import _core
@@ -50,7 +51,7 @@ def test_ints_read_in_place_equal_ints_read_by_calls() -> None:
     assert [fullbloom.hash_key(Int(number)) for number in INTS] == expected
 
 
-@pytest.mark.parametrize("text", TEXTS, ids=lambda text: f"{text[:1]!r}*{len(text)}")
+@for_each("text", TEXTS, ids=lambda text: f"{text[:1]!r}*{len(text)}")
 def test_strings_read_in_place_equal_strings_read_by_calls(text: str) -> None:
     expected = fullbloom.hash_key(text.encode())
     assert fullbloom.hash_key(text) == fullbloom.hash_key(Text(text)) == expected

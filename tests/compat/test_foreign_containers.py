@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
+from cases import for_each
 from golden import make
 
 import fullbloom
@@ -16,7 +17,7 @@ GOLDEN = Path(make.__file__).parent / "foreign"
 SECTIONS_AT, CRC_AT = 44, 60
 
 
-@pytest.mark.parametrize("name", FILTERS)
+@for_each("name", FILTERS)
 def test_the_same_keys_make_the_same_bytes(name: str) -> None:
     stored = (GOLDEN / f"{name}.bloom").read_bytes()
     assert FILTERS[name].to_bytes() == stored
@@ -42,7 +43,7 @@ def repaired(data: bytearray) -> bytes:
     return bytes(data)
 
 
-@pytest.mark.parametrize("name", FILTERS)
+@for_each("name", FILTERS)
 def test_headers_that_lie_are_refused(name: str) -> None:
     stored = (GOLDEN / f"{name}.bloom").read_bytes()
     draw = random.Random(11)

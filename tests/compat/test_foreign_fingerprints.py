@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import xxhash
+from cases import for_each
 
 import fullbloom
 from fullbloom import (
@@ -70,8 +71,8 @@ def test_known_keys_give_the_bytes_of_the_program(name: str) -> None:
     assert built.to_foreign().hex() == GOLDEN[name]
 
 
-@pytest.mark.parametrize("name", FORMATS)
-@pytest.mark.parametrize("count", [1, 2, 5, 100, 20_000])
+@for_each("name", FORMATS)
+@for_each("count", [1, 2, 5, 100, 20_000])
 def test_dumps_of_the_program_are_read_asked_and_written_back(name: str, count: int) -> None:
     keys = draw_keys(count)
     made = theirs(name)(keys)
@@ -86,8 +87,8 @@ def test_dumps_of_the_program_are_read_asked_and_written_back(name: str, count: 
     assert [key in read for key in absent] == expected[len(keys) :]
 
 
-@pytest.mark.parametrize("name", FORMATS)
-@pytest.mark.parametrize("count", [1, 3, 100, 20_000])
+@for_each("name", FORMATS)
+@for_each("count", [1, 3, 100, 20_000])
 def test_the_program_reads_ours(name: str, count: int) -> None:
     keys = draw_keys(count)
     built = ForeignStaticFilter.build(name, keys, key_type="str")
@@ -97,8 +98,8 @@ def test_the_program_reads_ours(name: str, count: int) -> None:
     assert [key in read for key in [*keys, *absent]] == built.contains_many([*keys, *absent])
 
 
-@pytest.mark.parametrize("name", ["fuse8", "fuse16"])
-@pytest.mark.parametrize("count", [0, 1, 2, 3, 7, 33, 300, 5000, 150_000])
+@for_each("name", ["fuse8", "fuse16"])
+@for_each("count", [0, 1, 2, 3, 7, 33, 300, 5000, 150_000])
 def test_builds_of_distinct_keys_are_those_of_the_program(name: str, count: int) -> None:
     keys = [f"key-{i}" for i in range(count)]
     built = ForeignStaticFilter.build(name, keys[::-1], key_type="str")

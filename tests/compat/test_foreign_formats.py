@@ -14,6 +14,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from cases import for_each
 from compat.foreign import rules
 
 import fullbloom
@@ -71,7 +72,7 @@ def made(name: str, key_type: str, count: int = 400) -> tuple[ForeignFilter, lis
     return bloom, keys
 
 
-@pytest.mark.parametrize(("name", "key_type", "keys", "data"), GOLDEN)
+@for_each(("name", "key_type", "keys", "data"), GOLDEN)
 def test_bytes_of_the_programs_are_read_and_written(
     name: str, key_type: str, keys: list[Any], data: str, tmp_path: Path
 ) -> None:
@@ -103,7 +104,7 @@ def swapped(name: str, body: bytes) -> bytes:
     return b"".join(body[at : at + 8][::-1] for at in range(0, len(body), 8))
 
 
-@pytest.mark.parametrize(("name", "key_type"), CHOICES)
+@for_each(("name", "key_type"), CHOICES)
 def test_bits_are_those_of_the_rule(name: str, key_type: str) -> None:
     bloom, keys = made(name, key_type)
     shape = bloom.num_bits, bloom.num_hashes, bloom.seed
@@ -122,7 +123,7 @@ def test_bits_are_those_of_the_rule(name: str, key_type: str) -> None:
     assert [key in bloom for key in absent] == expected
 
 
-@pytest.mark.parametrize(("name", "key_type"), CHOICES)
+@for_each(("name", "key_type"), CHOICES)
 def test_every_container_of_keys_gets_the_same_answers(name: str, key_type: str) -> None:
     bloom, keys = made(name, key_type)
     keys = [*keys, *draw_keys(key_type, 500, seed=3)]
@@ -150,7 +151,7 @@ def test_every_container_of_keys_gets_the_same_answers(name: str, key_type: str)
         assert bloom.contains_many(np.array(keys, object)).tolist() == expected
 
 
-@pytest.mark.parametrize(("name", "key_type"), CHOICES)
+@for_each(("name", "key_type"), CHOICES)
 def test_adding_reports_what_was_new_in_any_container(name: str, key_type: str) -> None:
     bloom, keys = made(name, key_type)
     one, many, columns = (copy.copy(bloom) for _ in range(3))
@@ -167,7 +168,7 @@ def test_adding_reports_what_was_new_in_any_container(name: str, key_type: str) 
     assert not any(many.add_many(keys))
 
 
-@pytest.mark.parametrize(("name", "key_type"), CHOICES)
+@for_each(("name", "key_type"), CHOICES)
 def test_files_of_ours_keep_the_filter(name: str, key_type: str, tmp_path: Path) -> None:
     bloom, keys = made(name, key_type)
     path = tmp_path / "own.bloom"
@@ -188,7 +189,7 @@ def test_files_of_ours_keep_the_filter(name: str, key_type: str, tmp_path: Path)
     assert opened.copy().add(keys[0]) is False
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "key_type", "key"),
     [
         ("spark", "any", 1.5),
@@ -262,7 +263,7 @@ def test_estimates_follow_the_fill() -> None:
         assert (info["format"], info["nbytes"]) == (name, bloom.nbytes)
 
 
-@pytest.mark.parametrize(("name", "key_type"), HEADED)
+@for_each(("name", "key_type"), HEADED)
 def test_every_length_that_lies_is_refused(name: str, key_type: str) -> None:
     bloom, _ = made(name, key_type, 100)
     data = bloom.to_foreign()

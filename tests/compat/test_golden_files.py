@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import for_each
 from golden import make
 from support import SECRET, Keys, variants_with
 
@@ -31,7 +32,7 @@ def asked(instance: Any, keys: list[Any]) -> list[bool]:
     return answers
 
 
-@pytest.mark.parametrize("name", FILTERS)
+@for_each("name", FILTERS)
 def test_the_same_keys_make_the_same_bytes(name: str) -> None:
     stored = (HERE / f"{name}.bloom").read_bytes()
     assert len(stored) <= 4096
@@ -45,7 +46,7 @@ def test_every_instruction_set_writes_the_same_bytes(isa: str, force_isa: Any) -
         assert make.written(name, instance) == (HERE / f"{name}.bloom").read_bytes(), name
 
 
-@pytest.mark.parametrize("name", FILTERS)
+@for_each("name", FILTERS)
 def test_golden_files_are_read(name: str, tmp_path: Path) -> None:
     path = HERE / f"{name}.bloom"
     secret = secret_of(name)
@@ -75,7 +76,7 @@ def test_a_file_of_an_earlier_release_holds_keys_of_unknown_types(recwarn: pytes
     assert not recwarn.list
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "domains"),
     [
         ("bloom-domains", "text, integer, float, tuple"),
@@ -107,7 +108,7 @@ def test_false_positives_are_exactly_these(name: str) -> None:
     assert make.false_positives(make.COUNTED[name]) == pinned
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("cls", "options", "pinned"),
     [
         ("CountingBloomFilter", {"layout": "classic", "counter_bits": 2}, 964),
@@ -126,7 +127,7 @@ def test_false_positives_of_counters_are_pinned(cls: str, options: dict[str, Any
     assert int(instance.contains_many(source.take(100_000)).sum()) == pinned
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("cls", "options", "pinned"),
     [
         ("CuckooFilter", {}, 7243),

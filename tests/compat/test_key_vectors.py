@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import for_each
 from compat import key_oracle
 from golden import make
 from hypothesis import given, settings
@@ -53,7 +54,7 @@ LEAVES = st.one_of(
 KEYS = st.recursive(LEAVES, lambda parts: st.lists(parts, max_size=4).map(tuple), max_leaves=8)
 
 
-@pytest.mark.parametrize("vector", VECTORS, ids=lambda v: str(v["key"])[:40])
+@for_each("vector", VECTORS, ids=lambda v: str(v["key"])[:40])
 def test_the_core_hashes_every_golden_vector(vector: dict[str, Any]) -> None:
     key = make.read(vector["key"])
     domain, data = key_oracle.canonical(key)
@@ -129,7 +130,7 @@ EQUAL: list[tuple[Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other"), EQUAL, ids=shown)
+@for_each(("one", "other"), EQUAL, ids=shown)
 def test_equal_keys_have_equal_hashes(one: Any, other: Any) -> None:
     for secret in (None, SECRET):
         assert fullbloom.hash_key(one, secret=secret) == fullbloom.hash_key(other, secret=secret)
@@ -160,7 +161,7 @@ DIFFERENT: list[tuple[Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other"), DIFFERENT, ids=shown)
+@for_each(("one", "other"), DIFFERENT, ids=shown)
 def test_different_keys_have_different_hashes(one: Any, other: Any) -> None:
     for secret in (None, SECRET):
         assert fullbloom.hash_key(one, secret=secret) != fullbloom.hash_key(other, secret=secret)
@@ -244,7 +245,7 @@ def test_scalars_of_pandas_and_arrow_are_among_the_keys() -> None:
     assert pa.StringScalar in (type(key) for key, _ in NO_MOMENTS.values())
 
 
-@pytest.mark.parametrize("name", ONE_KEY)
+@for_each("name", ONE_KEY)
 def test_one_moment_is_one_key_in_every_unit_and_zone(name: str) -> None:
     keys = ONE_KEY[name]
     for secret in (None, SECRET):
@@ -319,7 +320,7 @@ if pa is not None:
     NO_MOMENTS["arrow scalar"] = (pa.scalar("a"), "as_py")
 
 
-@pytest.mark.parametrize("name", NO_MOMENTS)
+@for_each("name", NO_MOMENTS)
 def test_an_unsupported_key_is_refused_with_what_to_pass(name: str) -> None:
     key, remedy = NO_MOMENTS[name]
     for call in (fullbloom.hash_key, fullbloom.BloomFilter(9).add, lambda key: fullbloom.hash_key((1, key))):
@@ -330,7 +331,7 @@ def test_an_unsupported_key_is_refused_with_what_to_pass(name: str) -> None:
 REFUSED: list[Any] = [None, [], {}, set(), 1j, object(), object, range(3), Ellipsis, NotImplemented]
 
 
-@pytest.mark.parametrize("key", [*REFUSED, ("a", None), ((([],),),), "\ud800", ("\udfff",)], ids=shown)
+@for_each("key", [*REFUSED, ("a", None), ((([],),),), "\ud800", ("\udfff",)], ids=shown)
 def test_keys_of_unsupported_types_are_refused(key: Any) -> None:
     bloom = fullbloom.BloomFilter(100)
     calls = [fullbloom.hash_key, bloom.add, bloom.__contains__, lambda key: fullbloom.hash_many([key])]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from cases import for_each
 
 import fullbloom
 from fullbloom import ForeignFilter, FormatError, IncompatibleFilters, KeyTypeError, ParameterError
@@ -38,7 +39,7 @@ def check_answers(bloom: ForeignFilter, added: list[Any], asked: list[Any], answ
         assert bloom.contains_many(pa.array(asked)).to_pylist() == answers
 
 
-@pytest.mark.parametrize(("capacity", "fpr"), SIZES)
+@for_each(("capacity", "fpr"), SIZES)
 def test_pybloom_live_files_are_read(capacity: int, fpr: float, tmp_path: Path) -> None:
     pybloom_live = pytest.importorskip("pybloom_live", reason="pip install -r requirements/formats.txt")
     theirs = pybloom_live.BloomFilter(capacity, fpr)
@@ -64,7 +65,7 @@ def test_pybloom_live_files_are_read(capacity: int, fpr: float, tmp_path: Path) 
         bloom.to_foreign()
 
 
-@pytest.mark.parametrize(("capacity", "fpr"), SIZES)
+@for_each(("capacity", "fpr"), SIZES)
 def test_pyprobables_files_are_read(capacity: int, fpr: float, tmp_path: Path) -> None:
     probables = pytest.importorskip("probables", reason="pip install -r requirements/formats.txt")
     added, path = draw_texts(min(capacity, 300), seed=2), tmp_path / "theirs"
@@ -165,7 +166,7 @@ def test_pybloomfiltermmap3_files_are_read(capacity: int, fpr: float, tmp_path: 
         bloom.merge(ours)
 
 
-@pytest.mark.parametrize(("capacity", "fpr"), SIZES)
+@for_each(("capacity", "fpr"), SIZES)
 def test_fastbloom_rs_bytes_are_read_and_written(capacity: int, fpr: float) -> None:
     fastbloom_rs = pytest.importorskip("fastbloom_rs", reason="pip install -r requirements/formats.txt")
     theirs = fastbloom_rs.BloomFilter(capacity, fpr)
@@ -198,8 +199,8 @@ def hash_narrow(key: object) -> int:
     return hash_wide(key) % 1000
 
 
-@pytest.mark.parametrize("hash_func", [hash_wide, hash_narrow])
-@pytest.mark.parametrize(("capacity", "fpr"), [(10, 0.3), (1000, 0.01), (500, 1e-6)])
+@for_each("hash_func", [hash_wide, hash_narrow])
+@for_each(("capacity", "fpr"), [(10, 0.3), (1000, 0.01), (500, 1e-6)])
 def test_rbloom_files_are_read_and_written(
     hash_func: Callable[[object], int], capacity: int, fpr: float, tmp_path: Path
 ) -> None:

@@ -9,6 +9,7 @@ import random
 from pathlib import Path
 
 import pytest
+from cases import for_each
 from compat.foreign.keccak import keccak256
 
 from fullbloom import ForeignFilter, FormatError, ParameterError, ParameterTypeError
@@ -78,7 +79,7 @@ def test_a_logs_bloom_is_that_of_go_ethereum() -> None:
         ForeignFilter.with_shape("ethereum", 2048, 2)
 
 
-@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: str(block["height"]))
+@for_each("block", BLOCKS, ids=lambda block: str(block["height"]))
 def test_bip158_filters_are_those_of_the_specification(block: dict[str, str]) -> None:
     scripts, block_hash = (
         [bytes.fromhex(script) for script in block["scripts"]],

@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from cases import for_each
 
 import fullbloom
 from fullbloom import (
@@ -291,7 +292,7 @@ def test_headers_that_lie_are_refused_or_lead_back(make: Any) -> None:
     assert accepted
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("at", "form", "value", "field"),
     [
         (0, "Q", 2, "number of items"),

@@ -140,7 +140,7 @@ def test_keys_added_before_the_signal_stay(kind: str) -> None:
     assert 0 < added < len(numbers)
     # One of a million is missing among those that were new, since the filter held it already.
     assert instance.contains_many(numbers[:added]).all()
-    assert not instance.contains_many(numbers[added + 1000 :]).all()
+    assert not instance.contains_many(numbers[added + 1000 :: 16]).all()
 
 
 def test_a_signal_that_raises_nothing_changes_nothing() -> None:

@@ -10,6 +10,7 @@ import warnings
 
 import numpy as np
 import pytest
+from cases import for_each
 from support import SECRET
 
 import fullbloom
@@ -107,7 +108,7 @@ def test_ready_hashes_equal_keys():
         assert hashed.contains_hashed(of_owners[0], of_keys[:1]) == [True]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("owners", "keys", "why"),
     [
         (["a", "b"], [1], "2 owners for 1 keys"),
@@ -216,7 +217,7 @@ def test_limits_are_refused_with_one_error():
         small.update(range(100, 10_000), range(100, 10_000))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "why"),
     [
         ({"fpr": 1.0}, "fpr must be between 0 and 1"),

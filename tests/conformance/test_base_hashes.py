@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import xxhash
+from cases import for_each
 from compat import key_oracle
 from support import HASHES, SECRET
 
@@ -107,8 +108,8 @@ def expected(name: str, key: Any, seed: int) -> int:
     return mix(word ^ moved) if moved else word
 
 
-@pytest.mark.parametrize("seed", [0, 7, WORD])
-@pytest.mark.parametrize("name", HASHES[1:])
+@for_each("seed", [0, 7, WORD])
+@for_each("name", HASHES[1:])
 def test_base_hashes_match_their_reference_functions(name: str, seed: int) -> None:
     wanted = [expected(name, key, seed) for key in KEYS]
     assert [fullbloom.hash_key(key, seed=seed, hash=name) for key in KEYS] == wanted
@@ -144,8 +145,8 @@ def test_the_default_base_hash_is_the_first() -> None:
     assert fullbloom.BloomFilter(100).hash == HASHES[0]
 
 
-@pytest.mark.parametrize("layout", ["classic", "blocked", "split", "partitioned", "two-block"])
-@pytest.mark.parametrize("name", HASHES)
+@for_each("layout", ["classic", "blocked", "split", "partitioned", "two-block"])
+@for_each("name", HASHES)
 def test_a_filter_keeps_its_hash(name: str, layout: str) -> None:
     instance = fullbloom.BloomFilter(1000, 0.01, layout=layout, hash=name, seed=5)
     instance.update(KEYS)

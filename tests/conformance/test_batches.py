@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import for_each
 from support import Keys, Variant, every_variant, most_counted
 
 import fullbloom
@@ -26,8 +27,8 @@ def nearly_full(variant: Variant, capacity: int, seed: int = 9) -> tuple[Any, An
     return batch, single, keys
 
 
-@pytest.mark.parametrize("capacity", CAPACITIES)
-@pytest.mark.parametrize("variant", every_variant("add"))
+@for_each("capacity", CAPACITIES)
+@for_each("variant", every_variant("add"))
 def test_batched_adds_and_lookups_equal_single_calls(variant: Variant, capacity: int) -> None:
     batch, single, keys = nearly_full(variant, capacity)
     assert batch.to_bytes() == single.to_bytes()
@@ -42,8 +43,8 @@ def test_batched_adds_and_lookups_equal_single_calls(variant: Variant, capacity:
         assert found[: len(keys)].all()
 
 
-@pytest.mark.parametrize("capacity", CAPACITIES)
-@pytest.mark.parametrize("variant", every_variant("remove"))
+@for_each("capacity", CAPACITIES)
+@for_each("variant", every_variant("remove"))
 def test_batched_removals_equal_single_calls(variant: Variant, capacity: int) -> None:
     batch, single, keys = nearly_full(variant, capacity)
     out = keys[::2]
@@ -58,8 +59,8 @@ def test_batched_removals_equal_single_calls(variant: Variant, capacity: int) ->
     assert not batch.contains_many(keys).any()
 
 
-@pytest.mark.parametrize("capacity", CAPACITIES)
-@pytest.mark.parametrize("variant", every_variant("count", "keys", "keeps"))
+@for_each("capacity", CAPACITIES)
+@for_each("variant", every_variant("count", "keys", "keeps"))
 def test_batched_counts_equal_single_calls(variant: Variant, capacity: int) -> None:
     batch, single, keys = nearly_full(variant, capacity)
     probes = np.concatenate([keys, Keys("random", 77).take(2000)])
@@ -69,14 +70,14 @@ def test_batched_counts_equal_single_calls(variant: Variant, capacity: int) -> N
     assert ((counts > 0) == batch.contains_many(probes)).all()
 
 
-@pytest.mark.parametrize("variant", every_variant("add"))
+@for_each("variant", every_variant("add"))
 def test_equal_seeds_give_equal_bytes(variant: Variant) -> None:
     instance = [nearly_full(variant, 1000, seed)[0].to_bytes() for seed in (5, 5, 6)]
     assert instance[0] == instance[1] != instance[2]
 
 
-@pytest.mark.parametrize("capacity", CAPACITIES)
-@pytest.mark.parametrize("variant", every_variant("keys", "keeps"))
+@for_each("capacity", CAPACITIES)
+@for_each("variant", every_variant("keys", "keeps"))
 def test_a_full_filter_keeps_returning_results(variant: Variant, capacity: int) -> None:
     """Past the capacity a filter either goes on or says FilterFull; no key that it took is lost."""
     bloom = variant.make(capacity, 0.01)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import for_each
 from support import SECRET, Variant, every_variant
 
 import fullbloom
@@ -37,7 +38,7 @@ def fill(made) -> memoryview:
     return made.bits()
 
 
-@pytest.mark.parametrize("variant", every_variant("bits"))
+@for_each("variant", every_variant("bits"))
 def test_bits_are_zero_exactly_where_nothing_was_written(variant: Variant) -> None:
     made = variant.make(300)
     assert not any(flat(made.bits()))
@@ -46,7 +47,7 @@ def test_bits_are_zero_exactly_where_nothing_was_written(variant: Variant) -> No
     assert any(values)
 
 
-@pytest.mark.parametrize("variant", every_variant("bits", "positions"))
+@for_each("variant", every_variant("bits", "positions"))
 def test_the_cells_that_a_key_writes_are_its_positions(variant: Variant) -> None:
     made = variant.make(300)
     key = 7
@@ -55,7 +56,7 @@ def test_the_cells_that_a_key_writes_are_its_positions(variant: Variant) -> None
     assert {cell for cell, value in enumerate(values) if value} == set(made.positions(key))
 
 
-@pytest.mark.parametrize("variant", every_variant("bits"))
+@for_each("variant", every_variant("bits"))
 def test_the_view_is_a_read_only_copy(variant: Variant) -> None:
     made = variant.make(300)
     before = made.bits()
@@ -115,7 +116,7 @@ def test_bits_of_a_large_filter_are_refused_with_the_size_and_a_remedy() -> None
         made.bits(max_bytes=1.5)
 
 
-@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
+@for_each("path", GOLDEN, ids=lambda path: path.stem)
 def test_the_cells_of_every_golden_file_are_read(path: Path) -> None:
     made, sections = loaded(path), read_cells(path.read_bytes())
     assert sections

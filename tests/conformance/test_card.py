@@ -6,7 +6,7 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
-import pytest
+from cases import for_each
 from support import SECRET
 
 import fullbloom
@@ -39,7 +39,7 @@ class Reader(HTMLParser):
         self.texts.append(data)
 
 
-@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
+@for_each("path", GOLDEN, ids=lambda path: path.stem)
 def test_every_class_has_a_card_with_its_numbers(path):
     made = fullbloom.loads(path.read_bytes(), secret=SECRET if path.stem.endswith("keyed") else None)
     html = made._repr_html_()

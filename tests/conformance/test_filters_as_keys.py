@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from cases import for_each
 from support import Variant, every_variant
 
 import fullbloom
@@ -38,7 +39,7 @@ def filled(variant: Variant, keys: range, **options: Any) -> Any:
     return variant.filled(keys, 500, **options)
 
 
-@pytest.mark.parametrize("variant", every_variant("merge", "keys") + every_variant("merge", "numbers"))
+@for_each("variant", every_variant("merge", "keys") + every_variant("merge", "numbers"))
 def test_update_merges_a_filter_of_its_class(variant: Variant) -> None:
     first, second = filled(variant, range(100)), filled(variant, range(50, 150))
     merged = first.copy()
@@ -58,7 +59,7 @@ def test_update_merges_a_filter_of_its_class(variant: Variant) -> None:
     assert first.to_bytes() == one_by_one.to_bytes()
 
 
-@pytest.mark.parametrize("variant", every_variant("merge", "keys") + every_variant("merge", "numbers"))
+@for_each("variant", every_variant("merge", "keys") + every_variant("merge", "numbers"))
 def test_update_with_itself_is_a_merge_with_itself(variant: Variant) -> None:
     first = filled(variant, range(50))
     merged = first.copy()
@@ -67,7 +68,7 @@ def test_update_with_itself_is_a_merge_with_itself(variant: Variant) -> None:
     assert first.to_bytes() == merged.to_bytes()
 
 
-@pytest.mark.parametrize("variant", every_variant("merge", "keys") + every_variant("merge", "numbers"))
+@for_each("variant", every_variant("merge", "keys") + every_variant("merge", "numbers"))
 def test_update_refuses_a_filter_with_other_parameters(variant: Variant) -> None:
     first, second = filled(variant, range(50)), filled(variant, range(50), seed=5)
     before = first.to_bytes()
@@ -76,7 +77,7 @@ def test_update_refuses_a_filter_with_other_parameters(variant: Variant) -> None
     assert first.to_bytes() == before
 
 
-@pytest.mark.parametrize("variant", [v for v in every_variant("keys") if not v.values[0].can("merge")])
+@for_each("variant", [v for v in every_variant("keys") if not v.values[0].can("merge")])
 def test_update_says_why_two_filters_cannot_be_merged(variant: Variant) -> None:
     first, second = filled(variant, range(50)), filled(variant, range(50, 80))
     before = first.to_bytes()
@@ -87,8 +88,8 @@ def test_update_says_why_two_filters_cannot_be_merged(variant: Variant) -> None:
     assert first.to_bytes() == before
 
 
-@pytest.mark.parametrize("method", BATCHES)
-@pytest.mark.parametrize("variant", VARIANTS)
+@for_each("method", BATCHES)
+@for_each("variant", VARIANTS)
 def test_other_methods_refuse_a_filter_as_keys(variant: Variant, method: str) -> None:
     instance = filled(variant, range(50))
     name = method.partition(" ")[0]
@@ -109,7 +110,7 @@ def test_other_methods_refuse_a_filter_as_keys(variant: Variant, method: str) ->
     assert instance.to_bytes() == before
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@for_each("variant", VARIANTS)
 def test_other_classes_and_hash_many_refuse_a_filter_as_keys(variant: Variant) -> None:
     instance = filled(variant, range(50))
     other: Any = fullbloom.QuotientFilter(10) if variant.name == "bloom" else fullbloom.BloomFilter(10)
@@ -131,7 +132,7 @@ def test_build_refuses_a_filter_as_keys(variant: Variant) -> None:
             variant.cls.build(other, *((1,) if variant.can("valued") else ()))
 
 
-@pytest.mark.parametrize("variant", every_variant("add") + every_variant("numbers"))
+@for_each("variant", every_variant("add") + every_variant("numbers"))
 def test_constructors_refuse_a_filter_as_capacity(variant: Variant) -> None:
     instance = filled(variant, range(50))
     with pytest.raises(fullbloom.ParameterTypeError, match="capacity must be a whole number"):

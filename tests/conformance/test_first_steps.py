@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
+from cases import for_each
 from support import Variant, every_variant, variants_with
 
 import fullbloom
@@ -61,7 +62,7 @@ def test_remove_on_a_filter_without_removal_names_one_with_it() -> None:
     assert not isinstance(instance, protocols.Removable)
 
 
-@pytest.mark.parametrize("variant", variants_with("worlds"), ids=lambda variant: variant.id)
+@for_each("variant", variants_with("worlds"), ids=lambda variant: variant.id)
 def test_the_in_operator_of_a_cascade_names_includes(variant: Variant) -> None:
     instance = variant.filled([1, 2], seed=1)
     for ask in (lambda: 1 in instance, lambda: 1 not in instance, lambda: operator.contains(instance, 1)):
@@ -81,8 +82,8 @@ def fpr_of(text: str) -> tuple[float, str, float]:
     return float(found[1]), found[2], float(found[3])
 
 
-@pytest.mark.parametrize("variant", every_variant("keys"))
-@pytest.mark.parametrize("times", [1, 2])
+@for_each("variant", every_variant("keys"))
+@for_each("times", [1, 2])
 def test_the_capacity_warning_states_an_excess_rate_only_if_there_is_one(
     variant: Variant, times: int
 ) -> None:
@@ -152,7 +153,7 @@ def rate_at(instance: Any, items: float) -> float | None:
     return found
 
 
-@pytest.mark.parametrize("variant", every_variant("keys"))
+@for_each("variant", every_variant("keys"))
 def test_fpr_at_a_load_equals_the_rate_of_a_filter_so_filled(variant: Variant) -> None:
     empty, filled = (variant.make(2000, 0.01, seed=2) for _ in range(2))
     filled.update(range(1500))

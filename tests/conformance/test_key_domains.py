@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from cases import for_each
 from support import SECRET, Variant, every_variant, variants_with
 
 import fullbloom
@@ -30,7 +31,7 @@ def filled(variant: Variant, keys: Any) -> Any:
     return variant.filled(keys, 400, 0.01, seed=5)
 
 
-@pytest.mark.parametrize("variant", ANY)
+@for_each("variant", ANY)
 def test_texts_looked_up_in_a_filter_of_integers_warn_once(variant: Variant) -> None:
     instance = filled(variant, NUMBERS)
     assert instance.key_domains == instance.info()["key_domains"] == "integer"
@@ -44,7 +45,7 @@ def test_texts_looked_up_in_a_filter_of_integers_warn_once(variant: Variant) -> 
         assert isinstance("x" in instance, bool)
 
 
-@pytest.mark.parametrize("variant", ANY)
+@for_each("variant", ANY)
 def test_one_key_of_another_type_warns_as_a_batch_does(variant: Variant) -> None:
     for key in ("5", b"5", 5.0, (5,), dt.date(2024, 1, 1), 1.5):
         instance = filled(variant, NUMBERS)
@@ -57,7 +58,7 @@ def test_one_key_of_another_type_warns_as_a_batch_does(variant: Variant) -> None
             assert isinstance(key in instance, bool)
 
 
-@pytest.mark.parametrize("variant", ADDED)
+@for_each("variant", ADDED)
 def test_an_empty_filter_and_a_filter_of_hashes_never_warn(variant: Variant) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -90,8 +91,8 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("keys", [NUMBERS, TEXTS, [n + 0.5 for n in NUMBERS]], ids=["int", "str", "float"])
-@pytest.mark.parametrize("variant", ADDED)
+@for_each("keys", [NUMBERS, TEXTS, [n + 0.5 for n in NUMBERS]], ids=["int", "str", "float"])
+@for_each("variant", ADDED)
 def test_the_same_keys_give_the_same_bytes_by_every_method(variant: Variant, keys: list[Any]) -> None:
     instance = []
     for add in WAYS.values():
@@ -101,7 +102,7 @@ def test_the_same_keys_give_the_same_bytes_by_every_method(variant: Variant, key
     assert instance[0].key_domains == {int: "integer", str: "text", float: "float"}[type(keys[0])]
 
 
-@pytest.mark.parametrize("variant", ANY)
+@for_each("variant", ANY)
 def test_key_types_survive_files_pickles_and_copies(variant: Variant, tmp_path: Path) -> None:
     instance = filled(variant, [dt.timedelta(seconds=n) for n in NUMBERS])
     instance.save(tmp_path / "f.bloom")
@@ -113,7 +114,7 @@ def test_key_types_survive_files_pickles_and_copies(variant: Variant, tmp_path: 
         assert one.to_bytes() == instance.to_bytes()
 
 
-@pytest.mark.parametrize("variant", every_variant("keys", "merge"))
+@for_each("variant", every_variant("keys", "merge"))
 def test_merging_unites_key_types(variant: Variant) -> None:
     one, other = (variant.filled(keys, 400, 0.01, seed=5) for keys in (NUMBERS[:50], TEXTS[:50]))
     assert (one | other).key_domains == "text, integer"
@@ -126,7 +127,7 @@ def test_merging_unites_key_types(variant: Variant) -> None:
     assert one.key_domains == "text, integer, hashed"
 
 
-@pytest.mark.parametrize("variant", every_variant("keys", "remove"))
+@for_each("variant", every_variant("keys", "remove"))
 def test_removing_a_key_of_another_type_is_a_lookup(variant: Variant) -> None:
     for discard in (lambda instance: instance.discard("1"), lambda instance: instance.discard_many(["1"])):
         instance = filled(variant, NUMBERS)

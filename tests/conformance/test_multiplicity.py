@@ -8,6 +8,7 @@ import warnings
 from typing import Any
 
 import pytest
+from cases import for_each
 from support import Variant, every_variant, most_counted
 
 import fullbloom
@@ -24,7 +25,7 @@ def one_by_one(instance: Any, key: Any, times: int) -> bool:
     return bool(answers and answers[0])
 
 
-@pytest.mark.parametrize("variant", COUNTING)
+@for_each("variant", COUNTING)
 def test_adding_n_times_equals_n_adds(variant: Variant) -> None:
     chosen = random.Random(3)
     instance, twin = variant.make(500), variant.make(500)
@@ -42,7 +43,7 @@ def test_adding_n_times_equals_n_adds(variant: Variant) -> None:
         assert instance.num_added == twin.num_added
 
 
-@pytest.mark.parametrize("variant", COUNTING)
+@for_each("variant", COUNTING)
 def test_adding_more_times_than_cells_can_count_saturates_or_refuses(variant: Variant) -> None:
     """A full table refuses; a counter that stops takes the rest of a billion at once."""
     instance, few = variant.make(100), variant.make(100)
@@ -59,7 +60,7 @@ def test_adding_more_times_than_cells_can_count_saturates_or_refuses(variant: Va
     assert instance.num_added in {1, times}
 
 
-@pytest.mark.parametrize("variant", REMOVING)
+@for_each("variant", REMOVING)
 def test_removing_n_times_removes_all_or_nothing(variant: Variant) -> None:
     instance = variant.make(500)
     instance.update(range(50))
@@ -82,7 +83,7 @@ def test_removing_n_times_removes_all_or_nothing(variant: Variant) -> None:
     assert "x" not in instance
 
 
-@pytest.mark.parametrize("variant", REMOVING)
+@for_each("variant", REMOVING)
 def test_a_saturated_counter_is_never_decremented(variant: Variant) -> None:
     instance = variant.make(100)
     if most_counted(instance) > 2**16:
@@ -93,8 +94,8 @@ def test_a_saturated_counter_is_never_decremented(variant: Variant) -> None:
     assert instance.num_added == 9 * 10**8
 
 
-@pytest.mark.parametrize("variant", COUNTING)
-@pytest.mark.parametrize("times", [0, -1, 2**64, 1.5, "2", None, True])
+@for_each("variant", COUNTING)
+@for_each("times", [0, -1, 2**64, 1.5, "2", None, True])
 def test_invalid_multiplicities_are_refused_by_name(variant: Variant, times: Any) -> None:
     instance = variant.make(100)
     before = instance.to_bytes()
@@ -107,7 +108,7 @@ def test_invalid_multiplicities_are_refused_by_name(variant: Variant, times: Any
     assert instance.to_bytes() == before
 
 
-@pytest.mark.parametrize("variant", every_variant("keys"))
+@for_each("variant", every_variant("keys"))
 def test_wrong_numbers_of_arguments_are_refused(variant: Variant) -> None:
     instance = variant.make(100)
     for name in ("add", "remove", "discard"):
@@ -124,7 +125,7 @@ def test_wrong_numbers_of_arguments_are_refused(variant: Variant) -> None:
             call(None, *([2] if variant.can("count") else []))
 
 
-@pytest.mark.parametrize("variant", COUNTING)
+@for_each("variant", COUNTING)
 def test_adding_n_times_warns_as_n_adds_do(variant: Variant) -> None:
     result = []
     for add in (lambda f, key: f.add(key, 5), lambda f, key: [f.add(key) for _ in range(5)]):

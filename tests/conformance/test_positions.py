@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import for_each
 from conformance.oracle import NaiveBloom, positions
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -47,7 +48,7 @@ def test_adding_a_key_sets_exactly_its_positions(layout: str) -> None:
         assert set_bits(bits_of(instance)) == set(named)
 
 
-@pytest.mark.parametrize("variant", every_variant("positions", "keys"))
+@for_each("variant", every_variant("positions", "keys"))
 def test_positions_are_distinct_cells(variant: Variant) -> None:
     instance = variant.make(300)
     cells = next(getattr(instance, name) for name in CELLS if hasattr(instance, name))
@@ -65,7 +66,7 @@ def test_positions_are_distinct_cells(variant: Variant) -> None:
 TELLING = {"variable-increment", "invertible"}
 
 
-@pytest.mark.parametrize("variant", every_variant("positions", "keys", "keeps"))
+@for_each("variant", every_variant("positions", "keys", "keeps"))
 def test_a_key_is_found_exactly_when_its_cells_were_written(variant: Variant) -> None:
     """What all cells were written for is found, and nothing else."""
     instance = variant.make(50)
@@ -86,7 +87,7 @@ def test_the_cell_of_a_number_in_a_bit_set_is_the_number() -> None:
     assert instance.positions(100) == instance.positions("x") == []
 
 
-@pytest.mark.parametrize("variant", every_variant())
+@for_each("variant", every_variant())
 def test_a_filter_knows_the_file_it_was_opened_from(variant: Variant, tmp_path: Path) -> None:
     instance = variant.make(100)
     assert instance.path is None
@@ -178,7 +179,7 @@ def test_every_layout_has_an_oracle() -> None:
     assert set(layouts()) == set(SCHEMES)
 
 
-@pytest.mark.parametrize(("layout", "scheme", "num_bits", "num_hashes"), shapes())
+@for_each(("layout", "scheme", "num_bits", "num_hashes"), shapes())
 def test_bits_and_answers_equal_those_of_the_oracle(
     layout: str, scheme: str, num_bits: int, num_hashes: int
 ) -> None:

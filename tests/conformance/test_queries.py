@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pyarrow as pa
 import pytest
+from cases import for_each
 
 import fullbloom
 from fullbloom import (
@@ -56,7 +57,7 @@ SINGLE: dict[str, Callable[[Any], Any]] = {
 EVERY = {**ENTRANCES, **HASHED, **SINGLE}
 
 
-@pytest.mark.parametrize("entrance", EVERY)
+@for_each("entrance", EVERY)
 def test_a_lazy_frame_is_refused_with_a_hint_to_collect(entrance: str) -> None:
     frame = pl.LazyFrame({"name": [1, 2, 3]})
     with pytest.raises(fullbloom.KeyTypeError, match=r"\.collect\(\)"):
@@ -65,8 +66,8 @@ def test_a_lazy_frame_is_refused_with_a_hint_to_collect(entrance: str) -> None:
         EVERY[entrance](frame.select(pl.col("name") + 1))
 
 
-@pytest.mark.parametrize("entrance", EVERY)
-@pytest.mark.parametrize(
+@for_each("entrance", EVERY)
+@for_each(
     "expression",
     [
         pl.col("name"),
@@ -142,8 +143,8 @@ def listed(answer: Any) -> list[Any]:
     return [value for piece in pieces for value in pa.array(piece).to_pylist()]
 
 
-@pytest.mark.parametrize("column", COLUMNS)
-@pytest.mark.parametrize("kind", [Relation, OlderRelation])
+@for_each("column", COLUMNS)
+@for_each("kind", [Relation, OlderRelation])
 def test_the_column_of_a_relation_is_read_as_that_column(kind: type, column: str) -> None:
     values = COLUMNS[column]
     relation: Any = kind(pa.table({"name": values}))
@@ -162,7 +163,7 @@ def test_the_column_of_a_relation_is_read_as_that_column(kind: type, column: str
         assert relation.runs == 3
 
 
-@pytest.mark.parametrize("entrance", ENTRANCES)
+@for_each("entrance", ENTRANCES)
 def test_every_method_accepts_a_relation(entrance: str) -> None:
     values = [7, 8, 9]
     for make in (Relation, OlderRelation):
@@ -225,7 +226,7 @@ QUERIES = [
 ]
 
 
-@pytest.mark.parametrize(("query", "expected"), QUERIES, ids=[query for query, _ in QUERIES])
+@for_each(("query", "expected"), QUERIES, ids=[query for query, _ in QUERIES])
 def test_relations_of_duckdb_are_read(query: str, expected: list[Any]) -> None:
     duckdb = pytest.importorskip("duckdb", reason="needs DuckDB (pip install duckdb)")
     f, plain = BloomFilter(3_000_000), BloomFilter(3_000_000)

@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 import pytest
+from cases import for_each
 from support import SECRET, Variant, every_variant
 
 import fullbloom
@@ -21,8 +22,8 @@ SIZED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("variant", EVERY)
-@pytest.mark.parametrize("options", [{"seed": 9}, {"secret": SECRET, "seed": 4}])
+@for_each("variant", EVERY)
+@for_each("options", [{"seed": 9}, {"secret": SECRET, "seed": 4}])
 def test_regenerate_keeps_parameters_and_hash(variant: Variant, options: dict[str, Any]) -> None:
     if variant.can("numbers"):
         options = {"seed": options["seed"]}

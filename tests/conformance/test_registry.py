@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import for_each
 from support import Variant, every_variant
 
 import fullbloom
@@ -137,7 +138,7 @@ def test_each_role_is_played_by_one_structure() -> None:
     assert sorted(row["role"] for row in ROWS if row["role"]) == ["growing", "plain"]
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: str(row["name"]))
+@for_each("row", ROWS, ids=lambda row: str(row["name"]))
 def test_a_row_states_the_arguments_of_add(row: dict[str, Any]) -> None:
     static = "static" in row["capabilities"]
     assert ("add" in row["capabilities"]) == (not static)
@@ -166,7 +167,7 @@ def test_fixed_keywords_keep_a_filter_at_its_bytes(row: dict[str, Any]) -> None:
     assert fixed.nbytes <= cls.nbytes_for(1000, 0.01) < free.nbytes
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: str(row["name"]))
+@for_each("row", ROWS, ids=lambda row: str(row["name"]))
 def test_a_capability_is_a_set_of_methods(row: dict[str, Any]) -> None:
     cls = getattr(fullbloom, row["class"])
     assert row["class"] in fullbloom.__all__
@@ -187,30 +188,30 @@ def test_a_capability_is_a_set_of_methods(row: dict[str, Any]) -> None:
             assert not hasattr(cls, method) or method.startswith("__"), method
 
 
-@pytest.mark.parametrize("variant", EVERY)
+@for_each("variant", EVERY)
 def test_files_lead_to_the_class_of_the_row(variant: Variant, golden: Path) -> None:
     assert type(fullbloom.open(golden / f"{variant.id}.bloom")) is variant.cls
 
 
-@pytest.mark.parametrize("variant", EVERY)
+@for_each("variant", EVERY)
 def test_every_row_has_a_golden_file(variant: Variant, golden: Path) -> None:
     path = golden / f"{variant.id}.bloom"
     assert path.is_file(), "run tests/golden/make.py"
     assert type(fullbloom.open(path)) is variant.cls
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: str(row["name"]))
+@for_each("row", ROWS, ids=lambda row: str(row["name"]))
 def test_every_row_has_a_page(row: dict[str, Any]) -> None:
     assert (ROOT / "docs" / "filters" / f"{row['name']}.md").is_file(), "run python -m scripts.pages"
 
 
-@pytest.mark.parametrize("variant", EVERY)
+@for_each("variant", EVERY)
 def test_classes_are_final(variant: Variant) -> None:
     with pytest.raises(TypeError):
         type("Sub", (variant.cls,), {})
 
 
-@pytest.mark.parametrize("variant", every_variant("add"))
+@for_each("variant", every_variant("add"))
 def test_info_and_repr_state_the_parameters(variant: Variant) -> None:
     bloom = variant.make(1000, 0.01, seed=3)
     variant.update(bloom, range(500))

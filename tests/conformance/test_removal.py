@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import for_each
 from support import Variant, every_variant
 
 import fullbloom
@@ -22,12 +23,12 @@ def filled(variant: Variant, count: int = 100) -> Any:
     return instance
 
 
-@pytest.mark.parametrize("variant", REMOVING)
+@for_each("variant", REMOVING)
 def test_the_class_is_removable(variant: Variant) -> None:
     assert isinstance(variant.make(10), Removable)
 
 
-@pytest.mark.parametrize("variant", REMOVING)
+@for_each("variant", REMOVING)
 def test_remove_raises_and_discard_returns_a_bool(variant: Variant) -> None:
     instance = filled(variant)
     twin = instance.copy()
@@ -43,7 +44,7 @@ def test_remove_raises_and_discard_returns_a_bool(variant: Variant) -> None:
     assert instance.to_bytes() == before
 
 
-@pytest.mark.parametrize("variant", REMOVING)
+@for_each("variant", REMOVING)
 def test_remove_many_returns_none_and_removes_all_keys(variant: Variant) -> None:
     for keys in (list(range(10)), np.arange(10), range(10), iter(range(10))):
         instance = filled(variant)
@@ -55,7 +56,7 @@ def test_remove_many_returns_none_and_removes_all_keys(variant: Variant) -> None
         assert instance.to_bytes() == twin.to_bytes()
 
 
-@pytest.mark.parametrize("variant", REMOVING)
+@for_each("variant", REMOVING)
 def test_remove_many_stops_at_the_first_absent_key(variant: Variant) -> None:
     instance = filled(variant)
     twin = instance.copy()
@@ -71,7 +72,7 @@ def test_remove_many_stops_at_the_first_absent_key(variant: Variant) -> None:
     assert instance.to_bytes() == twin.to_bytes()
 
 
-@pytest.mark.parametrize("variant", REMOVING)
+@for_each("variant", REMOVING)
 def test_the_index_of_the_failing_key_counts_the_whole_batch(variant: Variant) -> None:
     """Batches are hashed 32,768 objects at a time and changed 1,024 at a time."""
     instance = filled(variant, LONG)

@@ -10,6 +10,7 @@ from itertools import product
 from typing import Any
 
 import pytest
+from cases import for_each
 from support import Variant, every_variant, sigmas_of
 
 import fullbloom
@@ -33,7 +34,7 @@ def take_all_out(variant: Variant, instance: Any, keys: Any) -> bool:
     return True
 
 
-@pytest.mark.parametrize("variant", EVERY)
+@for_each("variant", EVERY)
 def test_an_empty_filter_is_falsy(variant: Variant) -> None:
     instance = variant.make(2000)
     assert not instance
@@ -61,7 +62,7 @@ def test_a_window_that_forgot_everything_is_falsy(variant: Variant) -> None:
     assert "key" not in instance
 
 
-@pytest.mark.parametrize("variant", INTERSECTING)
+@for_each("variant", INTERSECTING)
 def test_an_intersection_is_falsy_only_if_nothing_is_found(variant: Variant) -> None:
     """The estimate of one key among thousands is noise, and 0 as often as not."""
     for seed in range(20):
@@ -72,7 +73,7 @@ def test_an_intersection_is_falsy_only_if_nothing_is_found(variant: Variant) -> 
         assert both
 
 
-@pytest.mark.parametrize("variant", MERGING)
+@for_each("variant", MERGING)
 def test_a_union_finds_the_keys_of_all_operands(variant: Variant) -> None:
     parts = [filled(variant, range(start, start + 100)) for start in (0, 50, 300)]
     before = [part.to_bytes() for part in parts]
@@ -92,7 +93,7 @@ def test_a_union_finds_the_keys_of_all_operands(variant: Variant) -> None:
     assert first.to_bytes() == merged.to_bytes()
 
 
-@pytest.mark.parametrize("variant", INTERSECTING)
+@for_each("variant", INTERSECTING)
 def test_an_intersection_finds_every_common_key(variant: Variant) -> None:
     parts = [filled(variant, range(start, 1000, step)) for start, step in ((0, 2), (0, 3), (0, 5))]
     common = range(0, 1000, 30)
@@ -113,7 +114,7 @@ def test_an_intersection_finds_every_common_key(variant: Variant) -> None:
     assert sum(kept.contains_many(range(1000))) < len(left)
 
 
-@pytest.mark.parametrize("variant", INTERSECTING)
+@for_each("variant", INTERSECTING)
 def test_comparison_operators_follow_those_of_sets(variant: Variant) -> None:
     small, large, other = (filled(variant, keys) for keys in (range(100), range(200), range(900, 1000)))
     empty, same = variant.make(2000), filled(variant, range(100))
@@ -139,7 +140,7 @@ def test_comparison_operators_follow_those_of_sets(variant: Variant) -> None:
         assert relation(mine, theirs) is relation(truth[a], truth[b]), (a, name, b)
 
 
-@pytest.mark.parametrize("variant", INTERSECTING)
+@for_each("variant", INTERSECTING)
 def test_disjoint_filters_have_no_common_key(variant: Variant) -> None:
     for seed in range(50):
         chosen = random.Random(seed)
@@ -153,7 +154,7 @@ def test_disjoint_filters_have_no_common_key(variant: Variant) -> None:
     assert filled(variant, [1]).isdisjoint(filled(variant, [2]))
 
 
-@pytest.mark.parametrize("variant", INTERSECTING)
+@for_each("variant", INTERSECTING)
 def test_union_and_intersection_counts_estimate_the_truth(variant: Variant) -> None:
     first, second = filled(variant, range(800)), filled(variant, range(500, 1500))
     for (estimate, deviation), truth in (
@@ -193,8 +194,8 @@ def test_unions_and_intersections_of_multisets_support_removal(variant: Variant)
         assert all(both.contains_many(list(left))), "taking one key out lost another"
 
 
-@pytest.mark.parametrize("method", SEVERAL)
-@pytest.mark.parametrize("variant", EVERY)
+@for_each("method", SEVERAL)
+@for_each("variant", EVERY)
 def test_operands_of_another_class_are_refused_before_any_change(variant: Variant, method: str) -> None:
     instance, good = filled(variant, range(50)), filled(variant, range(100))
     if not hasattr(instance, method):
@@ -208,7 +209,7 @@ def test_operands_of_another_class_are_refused_before_any_change(variant: Varian
     assert instance.to_bytes() == before
 
 
-@pytest.mark.parametrize("variant", EVERY)
+@for_each("variant", EVERY)
 def test_operators_with_other_types_are_type_errors(variant: Variant) -> None:
     instance = filled(variant, range(50))
     for work in (operator.or_, operator.and_, operator.sub, operator.xor, operator.lt, operator.ge):
@@ -247,7 +248,7 @@ def test_an_exact_set_supports_the_whole_set_algebra(variant: Variant) -> None:
         assert not instance[0]
 
 
-@pytest.mark.parametrize("variant", every_variant("merge", "estimate", "keys"))
+@for_each("variant", every_variant("merge", "estimate", "keys"))
 def test_a_union_at_its_capacity_does_not_warn(variant: Variant) -> None:
     """What a union holds is estimated, and one key above capacity in an estimate is noise."""
     for seed in range(20):

@@ -13,6 +13,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from cases import for_each
 
 import fullbloom
 from fullbloom import SignatureIndex
@@ -29,8 +30,8 @@ def exact(documents: list[list[Any]], query: list[Any]) -> list[int]:
     return [row for row, terms in enumerate(documents) if set(query) <= set(terms)]
 
 
-@pytest.mark.parametrize(("num_bits", "bits_per_term"), SHAPES)
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@for_each(("num_bits", "bits_per_term"), SHAPES)
+@for_each("seed", [1, 2, 3])
 def test_no_true_match_is_lost_and_a_recheck_makes_answers_exact(
     num_bits: Any, bits_per_term: Any, seed: int
 ) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import for_each
 from support import SECRET, Variant, every_variant
 
 import fullbloom
@@ -57,7 +58,7 @@ def smallest(fpr: float, keys: int = len(KEYS)) -> int:
     return min(sizes)
 
 
-@pytest.mark.parametrize("variant", every_variant(), ids=str)
+@for_each("variant", every_variant(), ids=str)
 def test_every_class_freezes(variant: Variant) -> None:
     instance = variant.make(3000, 0.01, seed=7)
     frozen = instance.freeze(keys=[*KEYS, *KEYS[:10]], fpr=0.001)

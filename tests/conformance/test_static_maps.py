@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
+from cases import for_each
 from support import chance
 
 import fullbloom
@@ -32,8 +33,8 @@ def drawn(number: int, bits: int, seed: int = 1) -> dict[str, int]:
     return values | dict.fromkeys(list(values)[:2], 2**bits - 1)
 
 
-@pytest.mark.parametrize(("value_bits", "check_bits", "mutable", "arity"), SHAPES)
-@pytest.mark.parametrize("number", [2, 50, 5000])
+@for_each(("value_bits", "check_bits", "mutable", "arity"), SHAPES)
+@for_each("number", [2, 50, 5000])
 def test_stored_keys_have_their_values(
     value_bits: int, check_bits: int, mutable: bool, arity: int, number: int
 ) -> None:
@@ -49,9 +50,9 @@ def test_stored_keys_have_their_values(
     assert again.get_many(list(pairs)) == list(pairs.values())
 
 
-@pytest.mark.parametrize("mutable", [False, True])
-@pytest.mark.parametrize("arity", [3, 4])
-@pytest.mark.parametrize(("number", "check_bits"), [(300, 2), (5000, 5), (40_000, 8)])
+@for_each("mutable", [False, True])
+@for_each("arity", [3, 4])
+@for_each(("number", "check_bits"), [(300, 2), (5000, 5), (40_000, 8)])
 def test_absent_keys_have_a_value_at_the_rate(
     number: int, check_bits: int, arity: int, mutable: bool
 ) -> None:
@@ -105,7 +106,7 @@ def test_results_have_the_container_type_of_the_keys() -> None:
     assert instance.get_many(iter(keys)) == values
 
 
-@pytest.mark.parametrize(
+@for_each(
     "given",
     [
         lambda keys, values: (keys, values),
@@ -216,8 +217,8 @@ def test_the_progress_callback_may_cancel_a_build() -> None:
         BloomierMap.build(range(1000), 1, progress=stop)
 
 
-@pytest.mark.parametrize("mutable", [False, True])
-@pytest.mark.parametrize("number", [1, 3000, 300_000])
+@for_each("mutable", [False, True])
+@for_each("number", [1, 3000, 300_000])
 def test_hashes_and_threads_give_the_results_of_keys(number: int, mutable: bool) -> None:
     instance = BloomierMap.build(range(number), np.arange(number) % 250, check_bits=20, mutable=mutable)
     keys = np.arange(-50, number + 50)

@@ -7,7 +7,7 @@ import importlib.util
 import re
 from typing import Any
 
-import pytest
+from cases import for_each
 from scripts.pages import coverage
 
 import fullbloom
@@ -42,7 +42,7 @@ def test_each_row_is_there_once() -> None:
     assert rows == list(range(1, 113)), "run python -m scripts.pages"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_the_name_exists(name: str) -> None:
     if name.startswith("$"):
         assert name[1:] in parser.COMMANDS

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from cases import for_each
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
@@ -84,7 +85,7 @@ def test_the_examples_of_a_page_run(page: Path, tmp_path: Path) -> None:
                 run_console(block, page, tmp_path)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+@for_each("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_every_code_block_has_a_known_label(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     fences = re.findall(r"^```(\w*)", text, flags=re.MULTILINE)

@@ -6,7 +6,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-import pytest
+from cases import for_each
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -55,7 +55,7 @@ def fault(page: Path, link: str) -> str | None:
     return None
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_every_link_points_to_a_file_and_a_heading(name: str) -> None:
     page = ROOT / name
     assert [why for link in links(page) if (why := fault(page, link))] == []

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks.attacks import page, rows
+from cases import for_each
 from scripts.check_words import check_page
 from support import SECRET
 
@@ -29,7 +30,7 @@ def reader():
     return names["read"], names["FLOATS"]
 
 
-@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
+@for_each("path", GOLDEN, ids=lambda path: path.stem)
 def test_the_reader_of_the_page_reads_every_golden_file(path):
     read, _ = reader()
     data = path.read_bytes()
@@ -81,7 +82,7 @@ def test_every_difference_belongs_to_a_tested_package(suites):
     assert STATED["packages"].keys() <= {suite.package for suite in suites}
 
 
-@pytest.mark.parametrize("reason", STATED["reasons"].values(), ids=STATED["reasons"])
+@for_each("reason", STATED["reasons"].values(), ids=STATED["reasons"])
 def test_every_reason_is_on_the_page(reason):
     assert reason in " ".join(MIGRATING.split())
 
@@ -113,9 +114,7 @@ def test_a_table_is_written_between_the_marks_and_read_back() -> None:
     assert page.written(text, page.table([row])) == text
 
 
-@pytest.mark.parametrize(
-    "name", sorted(p.name for p in (DOCS / "filters").glob("*.md") if p.name not in KEYLESS)
-)
+@for_each("name", sorted(p.name for p in (DOCS / "filters").glob("*.md") if p.name not in KEYLESS))
 def test_every_filter_page_names_the_secret(name: str) -> None:
     lines = (DOCS / "filters" / name).read_text().splitlines()
     assert any("secret=" in line and "security.md" in line for line in lines)

@@ -9,7 +9,7 @@ import json
 import re
 from pathlib import Path
 
-import pytest
+from cases import for_each
 
 import fullbloom
 from fullbloom import theory
@@ -37,7 +37,7 @@ def stub_members() -> dict[str, set[str]]:
     return found
 
 
-@pytest.mark.parametrize("row", ROWS, ids=by_name)
+@for_each("row", ROWS, ids=by_name)
 def test_a_variant_has_a_page_with_its_law(row):
     page = DOCS / "filters" / f"{row['name']}.md"
     text = page.read_text(encoding="utf-8")
@@ -49,7 +49,7 @@ def test_a_variant_has_a_page_with_its_law(row):
     assert row["paper"].split(",")[0].split(" ")[0] in text
 
 
-@pytest.mark.parametrize("row", ROWS, ids=by_name)
+@for_each("row", ROWS, ids=by_name)
 def test_a_variant_has_a_class_a_stub_and_a_golden_file(row):
     assert row["class"] in fullbloom.__all__
     cls = getattr(fullbloom, row["class"])
@@ -68,7 +68,7 @@ def test_every_registry_row_has_a_page_and_every_page_a_row():
     assert all(f"[{row['name']}]({row['name']}.md)" in table for row in ROWS), "run python -m scripts.pages"
 
 
-@pytest.mark.parametrize("row", ROWS, ids=by_name)
+@for_each("row", ROWS, ids=by_name)
 def test_a_page_states_the_guarantee_and_the_meaning_of_merging(row):
     text = " ".join((DOCS / "filters" / f"{row['name']}.md").read_text(encoding="utf-8").split())
     assert f"False negatives: {row['false_negatives']}" in text, "run python -m scripts.pages"
@@ -86,7 +86,7 @@ def test_every_public_name_is_exported_and_every_export_exists():
     assert list(fullbloom.__all__) == sorted(fullbloom.__all__)
 
 
-@pytest.mark.parametrize("name", [name for name in fullbloom.__all__ if not name.startswith("_")])
+@for_each("name", [name for name in fullbloom.__all__ if not name.startswith("_")])
 def test_every_public_name_is_documented(name):
     value = getattr(fullbloom, name)
     assert inspect.getdoc(value), f"{name} has no docstring"
@@ -94,7 +94,7 @@ def test_every_public_name_is_documented(name):
     assert re.search(rf"\b{name}\b", pages), f"no page mentions {name}"
 
 
-@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+@for_each("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_every_public_method_is_documented(cls):
     names = [name for name in vars(cls) if not name.startswith("_") and hasattr(cls, name)]
     bare = [name for name in names if not inspect.getdoc(getattr(cls, name))]
@@ -126,7 +126,7 @@ def docstrings() -> list[tuple[str, str]]:
     return [(name, text) for name, text in found if ">>>" in text]
 
 
-@pytest.mark.parametrize(("name", "text"), docstrings(), ids=[name for name, _ in docstrings()])
+@for_each(("name", "text"), docstrings(), ids=[name for name, _ in docstrings()])
 def test_the_example_of_a_docstring_runs(name, text):
     case = doctest.DocTestParser().get_doctest(text, {}, name, name, 0)
     report: list[str] = []

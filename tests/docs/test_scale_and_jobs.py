@@ -10,6 +10,7 @@ from benchmarks.jobs import record as jobs
 from benchmarks.model import ROOT
 from benchmarks.scale import model, page, plan, plots
 from benchmarks.scale import record as scale
+from cases import for_each
 
 RECORD = scale.load()
 JOBS = jobs.load()
@@ -69,7 +70,7 @@ def test_four_times_the_machines_take_a_quarter_of_the_memory_and_less_time() ->
     assert few.shuffle_bytes < many.shuffle_bytes < plan.HASH_BYTES * scale.PLANNED
 
 
-@pytest.mark.parametrize("name", jobs.MEASURED)
+@for_each("name", jobs.MEASURED)
 def test_the_page_of_a_job_shows_its_record_and_its_picture(name: str) -> None:
     file = ROOT / jobs.find_job(name).PAGE
     text = file.read_text(encoding="utf-8")
@@ -89,7 +90,7 @@ def test_the_ways_that_the_page_calls_fast_take_at_most_two_batches_of_numpy(nam
     assert found["ratio"] <= jobs.find_job("columns").BAR
 
 
-@pytest.mark.parametrize("name", jobs.JOBS)
+@for_each("name", jobs.JOBS)
 def test_the_page_of_a_job_has_an_example_that_runs_and_the_cost_of_a_wrong_yes(name: str) -> None:
     text = (ROOT / jobs.find_job(name).PAGE).read_text(encoding="utf-8")
     assert re.search(r"^```(?:console|python|pycon)$", text, re.MULTILINE)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import for_each
 from support import Variant, every_variant, layouts
 
 import fullbloom
@@ -39,7 +40,7 @@ def spoiled(tmp_path: Path) -> Path:
     return tmp_path / "filter.bloom"
 
 
-@pytest.mark.parametrize("variant", every_variant())
+@for_each("variant", every_variant())
 def test_copies_and_files_of_a_damaged_filter_are_refused(variant: Variant, tmp_path: Path) -> None:
     path = tmp_path / "filter.bloom"
     instance = variant.filled(KEYS[:500], 10_000)
@@ -61,7 +62,7 @@ def test_copies_and_files_of_a_damaged_filter_are_refused(variant: Variant, tmp_
     assert [entry.name for entry in tmp_path.iterdir()] == ["filter.bloom"]
 
 
-@pytest.mark.parametrize("variant", every_variant("merge"))
+@for_each("variant", every_variant("merge"))
 def test_a_damaged_filter_is_not_merged(variant: Variant, tmp_path: Path) -> None:
     path = tmp_path / "filter.bloom"
     instance = variant.filled(KEYS[:300], 10_000)
@@ -87,8 +88,8 @@ def test_a_damaged_filter_is_not_combined(spoiled: Path) -> None:
             way()
 
 
-@pytest.mark.parametrize("verify", ["header", "full"])
-@pytest.mark.parametrize("layout", layouts())
+@for_each("verify", ["header", "full"])
+@for_each("layout", layouts())
 def test_a_damaged_file_is_not_opened_for_writing(layout: str, verify: str, tmp_path: Path) -> None:
     path = tmp_path / "filter.bloom"
     fullbloom.BloomFilter(10_000, layout=layout).save(path)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import for_each
 from support import Variant, every_variant
 
 import fullbloom
@@ -23,7 +24,7 @@ def litter(directory: Path, *expected: str) -> set[str]:
     return {entry.name for entry in directory.iterdir()} - set(expected)
 
 
-@pytest.mark.parametrize("variant", every_variant("map", "keys"))
+@for_each("variant", every_variant("map", "keys"))
 def test_saving_replaces_and_keeps_permissions(variant: Variant, tmp_path: Path) -> None:
     path = tmp_path / "filter.bloom"
     one, two = variant.make(100, seed=1), variant.make(5000, seed=2)
@@ -79,7 +80,7 @@ print(all(f.contains_many(range(1000))))
 """
 
 
-@pytest.mark.parametrize("limit", [0, 1, 63, 64, 4096, 65_536, 100_000])
+@for_each("limit", [0, 1, 63, 64, 4096, 65_536, 100_000])
 def test_a_full_disk_leaves_the_old_file(limit: int, tmp_path: Path) -> None:
     path = tmp_path / "filter.bloom"
     old = fullbloom.BloomFilter(100, seed=1)
@@ -127,7 +128,7 @@ def names(directory: Path) -> set[str]:
     return {entry.name for entry in directory.iterdir()}
 
 
-@pytest.mark.parametrize("variant", every_variant())
+@for_each("variant", every_variant())
 def test_a_pipe_a_device_and_a_directory_are_refused(variant: Variant, tmp_path: Path) -> None:
     instance = variant.make(100)
     os.mkfifo(tmp_path / "pipe")

@@ -7,6 +7,7 @@ import pickle
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from cases import for_each
 from support import SECRET, Variant, every_variant
 
 import fullbloom
@@ -21,7 +22,7 @@ def ways_out(instance: Any, path: Path) -> list[Callable[[], Any]]:
     return [instance.to_bytes, lambda: instance.save(path)]
 
 
-@pytest.mark.parametrize("variant", every_variant("keys"))
+@for_each("variant", every_variant("keys"))
 def test_every_saved_keyed_file_can_be_opened(variant: Variant, tmp_path: Path) -> None:
     path = tmp_path / "f.bloom"
     instance = variant.make(100, 0.01, secret=True)
@@ -43,7 +44,7 @@ def test_every_saved_keyed_file_can_be_opened(variant: Variant, tmp_path: Path) 
     assert twin.to_bytes() == instance.to_bytes()
 
 
-@pytest.mark.parametrize("variant", every_variant("keys"))
+@for_each("variant", every_variant("keys"))
 def test_a_random_secret_is_returned_once(variant: Variant, tmp_path: Path) -> None:
     instance = variant.make(100, 0.01, secret=True)
     twin = instance.copy()
@@ -63,8 +64,8 @@ def test_a_random_secret_is_returned_once(variant: Variant, tmp_path: Path) -> N
         pickle.dumps(instance)
 
 
-@pytest.mark.parametrize("variant", every_variant("keys"))
-@pytest.mark.parametrize("secret", [None, False, SECRET])
+@for_each("variant", every_variant("keys"))
+@for_each("secret", [None, False, SECRET])
 def test_a_secret_of_the_caller_is_not_returned(variant: Variant, secret: Any, tmp_path: Path) -> None:
     instance = variant.make(100, 0.01, secret=secret)
     with pytest.raises(fullbloom.SecretError, match="secret=True"):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from benchmarks.attacks import search
+from cases import for_each
 from support import SECRET, bits_of
 
 import fullbloom
@@ -102,8 +103,8 @@ def test_a_removal_makes_space_for_crowding_keys() -> None:
     assert len(offer(instance, crowd)[0]) == len(taken)
 
 
-@pytest.mark.parametrize("homes", [1, 64, 4096])
-@pytest.mark.parametrize("counting", [False, True])
+@for_each("homes", [1, 64, 4096])
+@for_each("counting", [False, True])
 def test_keys_at_home_in_few_slots_do_not_make_a_quotient_filter_slow(homes: int, counting: bool) -> None:
     instance = QuotientFilter(500_000, 1e-6, counting=counting)
     crowd = at_home(instance, 20_000, homes)
@@ -211,8 +212,8 @@ def test_a_quotient_stage_opens_no_other_for_a_crowd() -> None:
     assert instance.stages <= 2
 
 
-@pytest.mark.parametrize("home", [0, 5000, -1])
-@pytest.mark.parametrize("grown", [0, 2])
+@for_each("home", [0, 5000, -1])
+@for_each("grown", [0, 2])
 def test_a_merge_puts_no_key_further_from_home_than_adds_would(home: int, grown: int) -> None:
     """Up to a quarter full, 1024 slots: as many keys of one home as either takes do not fit together."""
     instance, other = (QuotientFilter(20_000, 1e-5) for _ in range(2))
@@ -268,7 +269,7 @@ def early_refusal(buckets: int, bucket_size: int, capacity: int) -> float:
     return total
 
 
-@pytest.mark.parametrize("seed", range(24))
+@for_each("seed", range(24))
 def test_honest_keys_of_growing_filters_are_never_refused(seed: int) -> None:
     random = np.random.default_rng(seed)
     capacity = int(10 ** random.uniform(0, 3.5))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from cases import for_each
 from support import Variant, variants_with
 
 import fullbloom
@@ -180,7 +181,7 @@ def example(owner: str) -> Any:
     return variant.make(100, **options)
 
 
-@pytest.mark.parametrize("argument", arguments())
+@for_each("argument", arguments())
 def test_a_wrong_type_is_refused_by_the_name_of_the_argument(argument: Argument) -> None:
     for value in argument.wrong:
         with pytest.raises(fullbloom.ParameterTypeError, match=rf"\b{argument.name}\b"):
@@ -260,7 +261,7 @@ def laws() -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize(("call", "parameter"), laws())
+@for_each(("call", "parameter"), laws())
 def test_a_law_names_the_invalid_argument(call: Any, parameter: inspect.Parameter) -> None:
     given = {
         p.name: LAWS.get(p.name, 10)

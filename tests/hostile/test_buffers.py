@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import for_each
 from support import shown
 
 import fullbloom
@@ -29,8 +30,8 @@ def refused(keys: Any, match: str | None = None) -> None:
             call()
 
 
-@pytest.mark.parametrize("length", [0, 1, 3, 70_000])
-@pytest.mark.parametrize("kind", ["S0", "U0"])
+@for_each("length", [0, 1, 3, 70_000])
+@for_each("kind", ["S0", "U0"])
 def test_items_of_zero_width_are_empty_keys(kind: str, length: int) -> None:
     keys = np.zeros(length, [("empty", kind), ("number", "i4")])["empty"]
     assert memoryview(keys).itemsize == 0
@@ -123,7 +124,7 @@ FORMATS += [
 ]
 
 
-@pytest.mark.parametrize("item_size", [0, 1, 2, 4, 7, 8, 16])
+@for_each("item_size", [0, 1, 2, 4, 7, 8, 16])
 def test_every_format_is_read_or_refused(item_size: int) -> None:
     for format_ in FORMATS:
         view = stating(format_, item_size)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import for_each
 from hostile.container import (
     CAPACITY,
     FPR,
@@ -247,7 +248,7 @@ def test_the_test_parser_rebuilds_a_file_byte_for_byte(golden: Path) -> None:
     assert File.parse(stored).build() == stored
 
 
-@pytest.mark.parametrize("lie", LIES)
+@for_each("lie", LIES)
 def test_forged_headers_are_refused(lie: str, golden: Path, tmp_path: Path) -> None:
     instance = File.parse((golden / "bloom-classic.bloom").read_bytes())
     LIES[lie](instance)
@@ -267,7 +268,7 @@ def test_a_base_hash_that_is_unknown_or_the_default_is_refused(
     assert refused(instance.build(), tmp_path / "lie.bloom") == ["loads", "full", "header"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "index"),
     [
         *[(name, index) for name in ("scalable-classic", "bit-set") for index in (0, 1, 0xFFFF)],
@@ -308,7 +309,7 @@ SCALABLE_LIES: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("lie", SCALABLE_LIES)
+@for_each("lie", SCALABLE_LIES)
 def test_forged_headers_of_growing_filters_are_refused(lie: str, golden: Path, tmp_path: Path) -> None:
     instance = File.parse((golden / "scalable-classic.bloom").read_bytes())
     SCALABLE_LIES[lie](instance)
@@ -331,8 +332,8 @@ for read in (lambda: fullbloom.loads(data), lambda: fullbloom.open(sys.argv[1], 
 """
 
 
-@pytest.mark.parametrize("bits", [2**30, 2**34, 2**40, 2**57])
-@pytest.mark.parametrize("name", ["bloom-classic", "bloom-blocked", "scalable-classic"])
+@for_each("bits", [2**30, 2**34, 2**40, 2**57])
+@for_each("name", ["bloom-classic", "bloom-blocked", "scalable-classic"])
 def test_nothing_is_allocated_that_the_input_does_not_fill(
     name: str, bits: int, golden: Path, tmp_path: Path
 ) -> None:

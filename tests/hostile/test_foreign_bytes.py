@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
+from cases import for_each
 
 from fullbloom import FilterMemoryError, ForeignFilter, FormatError
 from fullbloom.formats import open_foreign, rows
@@ -173,7 +174,7 @@ def test_every_format_that_states_something_has_its_fields_here() -> None:
     assert stating - {"fastbloom-rs"} == set(LAYOUTS)
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
+@for_each("name", LAYOUTS)
 def test_a_field_that_lies_is_named(name: str) -> None:
     data = golden(name)
     assert read(name, data).fill > 0
@@ -193,7 +194,7 @@ def test_a_filter_of_one_bit_has_it_set_or_not() -> None:
         assert bloom.contains_many(["a", "b"]) == [found] * 2
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
+@for_each("name", LAYOUTS)
 def test_bytes_that_are_missing_or_left_over_are_refused(name: str) -> None:
     data = golden(name)
     longer = [data + b"\0", data + b"\xff" * 8, data * 2]
@@ -205,7 +206,7 @@ def test_bytes_that_are_missing_or_left_over_are_refused(name: str) -> None:
             read(name, lie)
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
+@for_each("name", LAYOUTS)
 def test_each_bit_of_a_header_that_flips_is_refused_or_kept(name: str) -> None:
     data = golden(name)
     head = [*range(min(48, len(data))), *range(max(0, len(data) - 24), len(data))]
@@ -223,9 +224,7 @@ def test_each_bit_of_a_header_that_flips_is_refused_or_kept(name: str) -> None:
                 assert accepted.to_foreign() == forged
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in LAYOUTS if name not in {"ethereum", "bip37-all", "bip37-p2pubkey"}]
-)
+@for_each("name", [name for name in LAYOUTS if name not in {"ethereum", "bip37-all", "bip37-p2pubkey"}])
 def test_a_filter_of_many_bytes_opens_within_its_size(name: str) -> None:
     most = 36_000 if name == "bip37" else 4 * MIB
     key_type = next(row["key_types"][0] for row in rows() if row["name"] == name)

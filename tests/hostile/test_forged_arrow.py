@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from cases import for_each
 from hostile.capsules import (
     RELEASE,
     Array,
@@ -127,7 +128,7 @@ WRONG: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("format_", LAYOUTS)
+@for_each("format_", LAYOUTS)
 def test_every_arrow_layout_is_read(format_: bytes) -> None:
     keys = Column(schema(format_), array(2, *LAYOUTS[format_]))
     before = dict(released)
@@ -135,38 +136,36 @@ def test_every_arrow_layout_is_read(format_: bytes) -> None:
     assert released == {**before, Array: before[Array] + 1, Schema: before[Schema] + 1}
 
 
-@pytest.mark.parametrize("wrong", WRONG)
-@pytest.mark.parametrize("format_", LAYOUTS)
+@for_each("wrong", WRONG)
+@for_each("format_", LAYOUTS)
 def test_impossible_numbers_are_refused(format_: bytes, wrong: str) -> None:
     """With a bitmap, too, where they say where it lies."""
     for bits in (None, b"\1") if WRONG[wrong].keys() & {"length", "offset"} else (None,):
         refused(lambda b=bits: Column(schema(format_), array(2, b, *LAYOUTS[format_][1:], **WRONG[wrong])))
 
 
-@pytest.mark.parametrize("format_", LAYOUTS)
-@pytest.mark.parametrize("at", [None, 1, 4095, 2**63, 2**64 - 4096])
+@for_each("format_", LAYOUTS)
+@for_each("at", [None, 1, 4095, 2**63, 2**64 - 4096])
 def test_buffers_at_impossible_addresses_are_refused(format_: bytes, at: int | None) -> None:
     plain = LAYOUTS[format_]
     for i in range(1, len(plain)):
         refused(lambda i=i: Column(schema(format_), array(2, *plain[:i], at, *plain[i + 1 :])))
 
 
-@pytest.mark.parametrize("format_", LAYOUTS)
+@for_each("format_", LAYOUTS)
 def test_columns_without_rows_need_no_data(format_: bytes) -> None:
     buffers = [None] * (3 if format_.startswith(b"v") else len(LAYOUTS[format_]))
     assert pa.array(fullbloom.hash_many(Column(schema(format_), array(0, *buffers)))).to_pylist() == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     "format_", [b"", None, b"w:", b"w:-1", b"w:1e3", b"w:" + b"9" * 30, b"\xff", b"+l", b"tiM", b"?" * 500]
 )
 def test_formats_that_hold_no_keys(format_: bytes | None) -> None:
     refused(lambda: Column(schema(format_), array(2, None, bytes(64))))
 
 
-@pytest.mark.parametrize(
-    "offsets", [(1, 0, 3), (0, 3, 2), (-1, 0, 1), (0, -1, 1), (5, 4, 3), (0, 2**31 - 1, -1)]
-)
+@for_each("offsets", [(1, 0, 3), (0, 3, 2), (-1, 0, 1), (0, -1, 1), (5, 4, 3), (0, 2**31 - 1, -1)])
 def test_decreasing_offsets_are_refused(offsets: tuple[int, ...]) -> None:
     for formats, kind in ((b"uz", "i"), (b"UZ", "q")):
         for format_ in formats:
@@ -174,7 +173,7 @@ def test_decreasing_offsets_are_refused(offsets: tuple[int, ...]) -> None:
             refused(lambda f=format_, d=data: Column(schema(bytes([f])), array(2, None, d, b"abc")), "fall")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "wild",
     [
         view(LONG, buffer=1),
@@ -204,7 +203,7 @@ def test_negative_buffer_sizes_are_refused(sizes: bytes) -> None:
     refused(lambda: Column(schema(b"vu"), array(1, None, view(LONG), LONG, sizes)), "bytes of text")
 
 
-@pytest.mark.parametrize("kind", "cCsSiIlL")
+@for_each("kind", "cCsSiIlL")
 def test_columns_of_whole_numbers_are_hashes_and_values(kind: str) -> None:
     """Of any exporter: a library that lists a column reads what the column says, wherever that lies."""
 
@@ -237,7 +236,7 @@ def test_columns_of_whole_numbers_are_hashes_and_values(kind: str) -> None:
             fullbloom.BloomierMap.build(["a", "b"], column(5, -7))
 
 
-@pytest.mark.parametrize("format_", sorted(LAYOUTS.keys() - {kind.encode() for kind in "cCsSiIlL"}))
+@for_each("format_", sorted(LAYOUTS.keys() - {kind.encode() for kind in "cCsSiIlL"}))
 def test_columns_of_other_types_are_refused_as_hashes_and_values(format_: bytes) -> None:
     def column() -> Column:
         return Column(schema(format_), array(2, *LAYOUTS[format_]))
@@ -261,7 +260,7 @@ def encoded(kind: str, indices: tuple[int, ...], nulls: bytes | None = None, **c
     return Column(outer, array(len(indices), nulls, data, **settings))
 
 
-@pytest.mark.parametrize("kind", INDEX_KINDS)
+@for_each("kind", INDEX_KINDS)
 def test_dictionary_indices_are_checked(kind: str) -> None:
     a, bb = fullbloom.hash_key("a"), fullbloom.hash_key("bb")
     hashes = fullbloom.hash_many(encoded(kind, (0, 1, 2, 1)))
@@ -274,7 +273,7 @@ def test_dictionary_indices_are_checked(kind: str) -> None:
         assert pa.array(hashes).to_pylist() == [a, None]
 
 
-@pytest.mark.parametrize("kind", INDEX_KINDS)
+@for_each("kind", INDEX_KINDS)
 def test_dictionaries_are_accepted_as_hashes(kind: str) -> None:
     """A column of pyarrow with such an index killed the process when it was listed."""
 
@@ -318,8 +317,8 @@ def test_the_null_bitmap_is_used_and_the_null_count_is_not_trusted(null_count: i
     assert pa.array(fullbloom.hash_many(keys)).to_pylist() == [None, fullbloom.hash_key(7)]
 
 
-@pytest.mark.parametrize("length", [0, 1, 7, 8, 9, 64, 200])
-@pytest.mark.parametrize("offset", [0, 1, 7, 8, 13])
+@for_each("length", [0, 1, 7, 8, 9, 64, 200])
+@for_each("offset", [0, 1, 7, 8, 13])
 def test_nulls_are_found_at_every_offset(length: int, offset: int) -> None:
     data = words(*range(length + offset), kind="q")
     for null in [*range(0, length, 5), length - 1, None]:
@@ -331,7 +330,7 @@ def test_nulls_are_found_at_every_offset(length: int, offset: int) -> None:
         assert pa.array(fullbloom.hash_many(keys)).to_pylist() == expected
 
 
-@pytest.mark.parametrize("format_", LAYOUTS)
+@for_each("format_", LAYOUTS)
 def test_data_may_lie_at_any_address(format_: bytes) -> None:
     plain = LAYOUTS[format_]
     moved = [data if data is None else memory(data, shift=3) for data in plain]
@@ -376,7 +375,7 @@ def test_a_stream_without_callbacks_is_refused() -> None:
     refused(lambda: Streamed(capsule(stream([], get_next=None))), "chunks")
 
 
-@pytest.mark.parametrize("export", [None, 5, "capsule", (), (1,), (1, 2), (1, 2, 3), [1, 2]])
+@for_each("export", [None, 5, "capsule", (), (1,), (1, 2), (1, 2, 3), [1, 2]])
 def test_exports_that_are_not_capsules_are_refused(export: Any) -> None:
     refused(lambda: Streamed(export), "capsule")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pytest
+from cases import for_each
 from hostile.capsules import Address, Array, Column, Schema, address, array, memory, released, schema
 from hostile.test_forged_arrow import LAYOUTS, LONG, SIZES, refused, view, words
 
@@ -64,20 +64,18 @@ WRONG: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("wrong", WRONG)
+@for_each("wrong", WRONG)
 def test_impossible_structs_are_refused(wrong: str) -> None:
     refused(lambda: struct_of(numbers(1, 2), texts(), **WRONG[wrong]))
 
 
-@pytest.mark.parametrize("format_", LAYOUTS)
-@pytest.mark.parametrize(
-    "wrong", [{"length": 1}, {"length": -1}, {"offset": -1}, {"null_count": 3}, {"n_buffers": 1}]
-)
+@for_each("format_", LAYOUTS)
+@for_each("wrong", [{"length": 1}, {"length": -1}, {"offset": -1}, {"null_count": 3}, {"n_buffers": 1}])
 def test_an_impossible_field_is_refused(format_: bytes, wrong: dict[str, Any]) -> None:
     refused(lambda: struct_of(numbers(1, 2), (format_, array(2, *LAYOUTS[format_], **wrong))))
 
 
-@pytest.mark.parametrize("format_", LAYOUTS)
+@for_each("format_", LAYOUTS)
 def test_every_arrow_layout_may_be_a_field(format_: bytes) -> None:
     before = dict(released)
     single = pa.array(fullbloom.hash_many(Column(schema(format_), array(2, *LAYOUTS[format_]))))
@@ -132,10 +130,8 @@ def test_dictionary_fields_are_read() -> None:
         assert hashes == [fullbloom.hash_key(("bb", 1)), None]
 
 
-@pytest.mark.parametrize(
-    "format_", [b"d:", b"d:1", b"d:1,", b"d:9,2,16", b"d:9,x", b"d:9,99999999999", b"ts", b"tsu"]
-)
-@pytest.mark.parametrize("struct", [False, True])
+@for_each("format_", [b"d:", b"d:1", b"d:1,", b"d:9,2,16", b"d:9,x", b"d:9,99999999999", b"ts", b"tsu"])
+@for_each("struct", [False, True])
 def test_unknown_formats_are_refused(format_: bytes, struct: bool) -> None:
     refused(
         lambda: (

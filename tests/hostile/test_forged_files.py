@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import for_each
 from hostile.container import COUNT, File
 from support import Variant, every_variant
 
@@ -41,7 +42,7 @@ def of_a_pickle(_: Variant, found: Any, __: Path) -> bytes:
     return found.__reduce__()[1][0]  # type: ignore[no-any-return]
 
 
-@pytest.mark.parametrize("variant", every_variant())
+@for_each("variant", every_variant())
 def test_a_forged_file_that_opens_is_saved_as_one_that_opens(variant: Variant, tmp_path: Path) -> None:
     """Counts above all: a table that holds more than is stated of it would save what full loading refuses."""
     path, other = tmp_path / "lie.bloom", tmp_path / "other.bloom"
@@ -125,8 +126,8 @@ def test_a_bin_marked_as_overflowed_must_be_full(number: int, tmp_path: Path) ->
             read()
 
 
-@pytest.mark.parametrize("counting", [False, True])
-@pytest.mark.parametrize("members", [0, 1, 4, 6, 2**62])
+@for_each("counting", [False, True])
+@for_each("members", [0, 1, 4, 6, 2**62])
 def test_remainders_of_each_prime_must_match_the_members(
     counting: bool, members: int, tmp_path: Path
 ) -> None:
@@ -173,7 +174,7 @@ def test_a_count_in_a_single_subtable_is_refused(count: int, tmp_path: Path) -> 
                 read()
 
 
-@pytest.mark.parametrize("kind", fullbloom.ScalableBloomFilter.kinds())
+@for_each("kind", fullbloom.ScalableBloomFilter.kinds())
 def test_the_rate_of_a_growing_filter_with_a_full_stage_is_a_rate(kind: str, tmp_path: Path) -> None:
     """It was -inf."""
     instance = fullbloom.ScalableBloomFilter(100, 0.05, kind=kind)
@@ -192,7 +193,7 @@ def test_the_rate_of_a_growing_filter_with_a_full_stage_is_a_rate(kind: str, tmp
             assert 0.0 <= found.info()["fpr"] <= 1.0
 
 
-@pytest.mark.parametrize("variant", every_variant("keys"))
+@for_each("variant", every_variant("keys"))
 def test_a_regenerated_filter_is_no_larger_than_its_file_allows(variant: Variant, tmp_path: Path) -> None:
     """512 bytes that say that they are for 2^27 keys made a filter of 137 MB, under a bound of 4096 bytes."""
     if not hasattr(variant.cls, "regenerate"):

@@ -6,6 +6,7 @@ import struct
 from typing import Any
 
 import pytest
+from cases import for_each
 from hostile.capsules import Address, Array, Column, Schema, address, array, schema
 
 import fullbloom
@@ -38,7 +39,7 @@ def test_sound_lists_are_read() -> None:
     assert index.candidates([3]) == [2, 5, 6]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("offsets", "rows", "changes"),
     [
         ((0, 2, 1, 3), 3, {}),
@@ -78,7 +79,7 @@ def test_sound_tables_are_read_from_their_offset() -> None:
     assert (index.candidates({"a": 5, "b": 8}), index.candidates({"a": 4})) == ([0], [])
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("rows", "changes"),
     [(4, {}), (3, {"offset": 1}), (2**62, {}), (-1, {}), (3, {"n_children": 1}), (3, {"children": 0})],
 )

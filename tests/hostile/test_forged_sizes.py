@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import for_each
 from hostile.container import CAPACITY, COUNT, FPR, GROWTH, TIGHTENING, File
 from support import SCALE, Variant, every_variant
 
@@ -33,8 +34,8 @@ def opened(data: bytes, path: Path) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("variant", GROWING)
-@pytest.mark.parametrize("capacity", [1, 10**4, 10**6, 2**28, 2**40, 2**63])
+@for_each("variant", GROWING)
+@for_each("capacity", [1, 10**4, 10**6, 2**28, 2**40, 2**63])
 def test_a_small_growing_file_allocates_no_large_stage(
     variant: Variant, capacity: int, tmp_path: Path
 ) -> None:
@@ -57,8 +58,8 @@ def test_a_small_growing_file_allocates_no_large_stage(
             assert fullbloom.loads(found.to_bytes()) == found
 
 
-@pytest.mark.parametrize("fpr", [0.9, 0.5, 0.1])
-@pytest.mark.parametrize("kind", fullbloom.ScalableBloomFilter.kinds())
+@for_each("fpr", [0.9, 0.5, 0.1])
+@for_each("kind", fullbloom.ScalableBloomFilter.kinds())
 def test_a_stage_is_as_large_as_honest_parameters_say_and_max_bytes_bounds_it(kind: str, fpr: float) -> None:
     """In one step a small file asks for up to 64 times its bytes for each unit of ``growth``."""
     for tightening in (0.5, 1e-3, 1e-6, 1e-9, 1e-13):
@@ -74,7 +75,7 @@ def test_a_stage_is_as_large_as_honest_parameters_say_and_max_bytes_bounds_it(ki
         assert instance.nbytes < 64 * 1024 * len(data)
 
 
-@pytest.mark.parametrize("kind", fullbloom.ScalableBloomFilter.kinds())
+@for_each("kind", fullbloom.ScalableBloomFilter.kinds())
 def test_rates_near_one_allocate_no_large_stage(kind: str, tmp_path: Path) -> None:
     """Today 384 bytes that state millions of keys at 0.9999 take 6.4 GB with the next one."""
     data = fullbloom.ScalableBloomFilter(10, kind=kind).to_bytes()
@@ -98,8 +99,8 @@ def test_rates_near_one_allocate_no_large_stage(kind: str, tmp_path: Path) -> No
                     assert found.nbytes < 2 * 1024 * 57 * len(data)
 
 
-@pytest.mark.parametrize("rate", [0.6, 0.99])
-@pytest.mark.parametrize("kind", fullbloom.ScalableBloomFilter.kinds())
+@for_each("rate", [0.6, 0.99])
+@for_each("kind", fullbloom.ScalableBloomFilter.kinds())
 def test_growing_filters_of_high_rates_are_read_back(kind: str, rate: float) -> None:
     instance = fullbloom.ScalableBloomFilter(1000, rate, kind=kind, tightening=0.1)
     instance.update(range(5000))
@@ -107,8 +108,8 @@ def test_growing_filters_of_high_rates_are_read_back(kind: str, rate: float) -> 
     assert fullbloom.loads(instance.to_bytes()) == instance
 
 
-@pytest.mark.parametrize("variant", GROWING)
-@pytest.mark.parametrize("batch", [1, 1000])
+@for_each("variant", GROWING)
+@for_each("batch", [1, 1000])
 def test_growth_stays_within_max_bytes(variant: Variant, batch: int, tmp_path: Path) -> None:
     path = tmp_path / "filter.bloom"
     first = variant.make(100)
@@ -139,7 +140,7 @@ def test_growth_stays_within_max_bytes(variant: Variant, batch: int, tmp_path: P
     assert unbounded.nbytes > most
 
 
-@pytest.mark.parametrize("variant", FIXED)
+@for_each("variant", FIXED)
 def test_a_filter_above_max_bytes_is_refused(variant: Variant, tmp_path: Path) -> None:
     path = tmp_path / "filter.bloom"
     instance = variant.make(100)
@@ -169,7 +170,7 @@ def test_an_invalid_max_bytes_is_refused(wrong: int) -> None:
         fullbloom.loads(fullbloom.BloomFilter(10).to_bytes(), max_bytes="64M")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("count", [0, 1, 99, 127, 128, 129, 2**63])
+@for_each("count", [0, 1, 99, 127, 128, 129, 2**63])
 def test_a_cuckoo_filter_that_takes_a_key_can_be_read_back(count: int, tmp_path: Path) -> None:
     instance = fullbloom.CuckooFilter(100)
     instance.update(range(60))
@@ -226,7 +227,7 @@ LIES = {
 }
 
 
-@pytest.mark.parametrize("lie", LIES)
+@for_each("lie", LIES)
 def test_a_quotient_filter_that_contradicts_itself_is_refused(lie: str, tmp_path: Path) -> None:
     assert not opened(quotient(LIES[lie]), tmp_path / "lie.bloom")
 
@@ -289,7 +290,7 @@ def test_a_valid_quotient_filter_is_accepted() -> None:
         assert fullbloom.loads(instance.to_bytes()) == instance
 
 
-@pytest.mark.parametrize("variant", every_variant())
+@for_each("variant", every_variant())
 def test_forged_cells_give_rates_and_counts_in_range(variant: Variant, tmp_path: Path) -> None:
     """Rates are rates and estimates no less than nothing, whatever stands in the cells."""
     instance, path, rng = variant.filled(range(200), 300), tmp_path / "lie.bloom", random.Random(3)

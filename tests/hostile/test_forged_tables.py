@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from cases import for_each
 from hostile.container import COUNT, File
 from support import SCALE, Variant, every_variant
 
@@ -54,13 +55,13 @@ def probe(variant: Variant, kind: str, rounds: int, golden: Path) -> dict[str, i
     return outcome
 
 
-@pytest.mark.parametrize("variant", every_variant())
+@for_each("variant", every_variant())
 def test_every_structure_survives_any_cells(variant: Variant, golden: Path) -> None:
     outcome = probe(variant, "payload", 60 * SCALE, golden)
     assert outcome["variations"] >= 60
 
 
-@pytest.mark.parametrize("variant", every_variant())
+@for_each("variant", every_variant())
 def test_every_structure_survives_any_header_parameters(variant: Variant, golden: Path) -> None:
     outcome = probe(variant, "params", 100 * SCALE, golden)
     assert 0 < outcome["opened"] < 2 * outcome["variations"], "some lies are harmless, others are refused"

@@ -9,6 +9,7 @@ import sys
 from typing import Any
 
 import pytest
+from cases import for_each
 from hostile.container import File
 from support import LONG, SCALE, pooled, sigmas_of
 
@@ -25,7 +26,7 @@ def planned(instance: fullbloom.ScalableBloomFilter) -> list[float]:
     return [first * instance.tightening**i for i in range(instance.stages)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("arguments", "options", "keys"),
     [
         ((100, 1e-4), {"kind": "prefix"}, 20_000),
@@ -103,7 +104,7 @@ def test_a_stage_with_a_forged_plan_is_refused(
             fullbloom.loads(file.build())
 
 
-@pytest.mark.parametrize("variant", [0, 1, 2, 4, 5, 7, 8, 9, 18, 999])
+@for_each("variant", [0, 1, 2, 4, 5, 7, 8, 9, 18, 999])
 def test_an_unknown_kind_of_stage_is_refused(variant: int) -> None:
     instance = fullbloom.ScalableBloomFilter(100, kind="cuckoo")
     instance.update(range(500))
@@ -136,7 +137,7 @@ def most_found(stages: list[dict[str, Any]]) -> float:
     return found
 
 
-@pytest.mark.parametrize("kind", fullbloom.ScalableBloomFilter.kinds())
+@for_each("kind", fullbloom.ScalableBloomFilter.kinds())
 def test_no_kind_stops_growing_because_of_its_rate(kind: str) -> None:
     rng, grown, many = random.Random(f"growing {kind}"), 0, 0
     while grown < 8 * SCALE:
@@ -164,7 +165,7 @@ def test_no_kind_stops_growing_because_of_its_rate(kind: str) -> None:
     assert many > 40
 
 
-@pytest.mark.parametrize("kind", fullbloom.ScalableBloomFilter.kinds())
+@for_each("kind", fullbloom.ScalableBloomFilter.kinds())
 def test_the_rate_of_many_small_stages_is_at_most_the_stated_one(kind: str) -> None:
     above, below, result = [], [], 0.0
     for seed in range(RUNS):
@@ -183,7 +184,7 @@ def test_the_rate_of_many_small_stages_is_at_most_the_stated_one(kind: str) -> N
     assert mean >= -far * sd
 
 
-@pytest.mark.parametrize("seed", range(6))
+@for_each("seed", range(6))
 def test_dynamic_stages_hold_their_capacity(seed: int) -> None:
     rng = random.Random(f"dynamic {seed}")
     capacity, most = rng.randint(20, 200), rng.choice([1, 3, 16, 64])

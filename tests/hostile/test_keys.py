@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from cases import for_each
 from support import Variant, every_variant, shown
 
 import fullbloom
@@ -86,7 +87,7 @@ LONG_KEYS: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", LONG_KEYS)
+@for_each("name", LONG_KEYS)
 def test_a_tuple_takes_at_most_16_mib_encoded(name: str) -> None:
     key = LONG_KEYS[name]()
     for call in (fullbloom.hash_key, fullbloom.BloomFilter(9).add, lambda key: fullbloom.hash_many([key])):
@@ -124,7 +125,7 @@ Scalar = type("Scalar", (Asked,), {"__module__": "numpy"})
 Identifier = type("UUID", (Asked,), {"__module__": "uuid"})
 
 
-@pytest.mark.parametrize(
+@for_each(
     "instance",
     [
         lambda: Scalar(()),
@@ -149,7 +150,7 @@ def test_a_repeated_part_of_a_tuple_is_encoded_once(instance: Any) -> None:
     assert asked[0] <= (64 << 10) // 9 // 2000 + 2
 
 
-@pytest.mark.parametrize("part", [7, (), (1, (2,)), "text", 1 << 80, -(1 << 63) - 1])
+@for_each("part", [7, (), (1, (2,)), "text", 1 << 80, -(1 << 63) - 1])
 def test_a_cached_part_encodes_as_an_uncached_one(part: Any) -> None:
     deep = functools.reduce(lambda inner, _: (inner, inner), range(5), Scalar(part))
     plain = functools.reduce(lambda inner, _: (inner, inner), range(5), part)
@@ -180,7 +181,7 @@ def test_views_of_python_objects_are_refused() -> None:
         fullbloom.hash_key(memoryview(np.array(["a"], object)))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "view",
     [
         memoryview(b"0123456789ab"),
@@ -208,7 +209,7 @@ class Data(bytes):
     __slots__ = ()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("key", "same"),
     [
         (Text("é" * 300), "é" * 300),
@@ -227,8 +228,8 @@ def test_a_part_of_a_tuple_is_encoded_like_a_key(key: Any, same: Any) -> None:
     assert fullbloom.hash_key((0, key, (key,))) == fullbloom.hash_key((0, same, (same,)))
 
 
-@pytest.mark.parametrize("key", [("a", 1), (), "a", 5, b"x", np.int64(7)], ids=shown)
-@pytest.mark.parametrize("variant", every_variant("remove", "keys"))
+@for_each("key", [("a", 1), (), "a", 5, b"x", np.int64(7)], ids=shown)
+@for_each("variant", every_variant("remove", "keys"))
 def test_the_key_error_of_a_removal_has_the_whole_key(variant: Variant, key: Any) -> None:
     with pytest.raises(KeyError) as caught:
         variant.make(100).remove(key)

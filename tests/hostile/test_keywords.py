@@ -6,6 +6,7 @@ import inspect
 from typing import Any
 
 import pytest
+from cases import for_each
 from support import Variant, every_variant
 
 import fullbloom
@@ -35,7 +36,7 @@ BUILT = [row for row in every_variant() if row.values[0].can("build")]
 STATIC_ROWS = [row for row in every_variant() if not row.values[0].can("build")]
 
 
-@pytest.mark.parametrize("variant", STATIC_ROWS)
+@for_each("variant", STATIC_ROWS)
 def test_a_misspelled_keyword_gets_a_suggestion(variant: Variant) -> None:
     known = {name for name, _, _ in variant.row["parameters"]} | {"seed", "secret"}
     for name, slips in MEANT.items():
@@ -52,7 +53,7 @@ def test_a_misspelled_keyword_gets_a_suggestion(variant: Variant) -> None:
                     assert f"did you mean `{name}`?" in str(caught.value)
 
 
-@pytest.mark.parametrize("variant", STATIC_ROWS)
+@for_each("variant", STATIC_ROWS)
 def test_keywords_of_other_libraries_get_a_suggestion(variant: Variant) -> None:
     known = [name for name, _, _ in variant.row["parameters"]]
     capacity = next(name for name in known if name.endswith("capacity"))
@@ -62,7 +63,7 @@ def test_keywords_of_other_libraries_get_a_suggestion(variant: Variant) -> None:
             variant.cls(**words)
 
 
-@pytest.mark.parametrize("variant", STATIC_ROWS)
+@for_each("variant", STATIC_ROWS)
 def test_a_required_argument_that_is_missing_is_named(variant: Variant) -> None:
     cls = variant.cls
     required = [name for name, _, default in variant.row["parameters"] if default is None]
@@ -91,7 +92,7 @@ def test_a_required_argument_that_is_missing_is_named(variant: Variant) -> None:
             cls(**{required[0]: None})
 
 
-@pytest.mark.parametrize("variant", STATIC_ROWS)
+@for_each("variant", STATIC_ROWS)
 def test_defaults_in_the_signature_equal_those_of_the_constructor(variant: Variant) -> None:
     signature = inspect.signature(variant.cls).parameters
     shown = {name: parameter.default for name, parameter in signature.items() if name != "unknown"}
@@ -100,15 +101,15 @@ def test_defaults_in_the_signature_equal_those_of_the_constructor(variant: Varia
     assert instance.info() == said.info()
 
 
-@pytest.mark.parametrize("variant", STATIC_ROWS)
-@pytest.mark.parametrize("name", ["callback", "x" * 10_000, "ß", "\N{SNOWMAN}", ""])
+@for_each("variant", STATIC_ROWS)
+@for_each("name", ["callback", "x" * 10_000, "ß", "\N{SNOWMAN}", ""])
 def test_an_unknown_keyword_lists_the_known_ones(variant: Variant, name: str) -> None:
     with pytest.raises(fullbloom.ParameterTypeError, match=r"it takes .*seed, secret"):
         variant.cls(100, **{name: 1})
 
 
-@pytest.mark.parametrize("variant", BUILT)
-@pytest.mark.parametrize("given", [((), {}), ((100, 0.01), {}), ((), {"capacity": 100, "sead": 1})])
+@for_each("variant", BUILT)
+@for_each("given", [((), {}), ((100, 0.01), {}), ((), {"capacity": 100, "sead": 1})])
 def test_calling_a_class_that_is_built_names_build(variant: Variant, given: tuple[Any, Any]) -> None:
     with pytest.raises(fullbloom.ParameterTypeError, match=rf"call {variant.cls.__name__}\.build\("):
         variant.cls(*given[0], **given[1])

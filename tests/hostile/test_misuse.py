@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import for_each
 from support import SECRET, layouts
 
 import fullbloom
@@ -54,8 +55,8 @@ def make(**options: Any) -> Any:
     return fullbloom.BloomFilter(settings.pop("capacity", 1000), settings.pop("fpr", 0.01), **settings)
 
 
-@pytest.mark.parametrize("operation", OPERATIONS)
-@pytest.mark.parametrize("difference", UNLIKE)
+@for_each("operation", OPERATIONS)
+@for_each("difference", UNLIKE)
 def test_unlike_filters_name_every_difference(difference: str, operation: str) -> None:
     options, named = UNLIKE[difference]
     left, right = make(), make(**options)
@@ -73,7 +74,7 @@ def test_unlike_filters_name_every_difference(difference: str, operation: str) -
     assert left != right
 
 
-@pytest.mark.parametrize("operation", OPERATIONS)
+@for_each("operation", OPERATIONS)
 def test_a_filter_may_be_combined_with_itself(operation: str) -> None:
     bloom = make()
     bloom.update(range(100))
@@ -82,8 +83,8 @@ def test_a_filter_may_be_combined_with_itself(operation: str) -> None:
     assert bytes(memoryview(bloom)) == before
 
 
-@pytest.mark.parametrize("layout", layouts())
-@pytest.mark.parametrize("how", ["add", "update", "add_many", "numpy", "add_hashed"])
+@for_each("layout", layouts())
+@for_each("how", ["add", "update", "add_many", "numpy", "add_hashed"])
 def test_past_capacity_warns_exactly_once(layout: str, how: str) -> None:
     bloom = fullbloom.BloomFilter(200, 0.01, layout=layout)
     ways: dict[str, Any] = {
@@ -166,8 +167,8 @@ def test_strict_filters_refuse_more_keys_and_keep_finding_others(layout: str) ->
             twin.add("another")
 
 
-@pytest.mark.parametrize("name", ["mode", "verify"])
-@pytest.mark.parametrize("value", ["w", "", "R", "fully", None, 5])
+@for_each("name", ["mode", "verify"])
+@for_each("value", ["w", "", "R", "fully", None, 5])
 def test_unknown_modes_are_refused(name: str, value: Any, golden: Path) -> None:
     with pytest.raises((fullbloom.ParameterError, TypeError)):
         fullbloom.open(golden / "bloom-classic.bloom", **{name: value})

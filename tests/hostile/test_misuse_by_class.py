@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import for_each
 from support import SECRET, Variant, every_variant, variants_with
 
 import fullbloom
@@ -26,8 +27,8 @@ def filled(variant: Variant, **options: Any) -> Any:
     return variant.filled(range(100), options.pop("capacity", 200), options.pop("fpr", 0.01), **options)
 
 
-@pytest.mark.parametrize("difference", ["seed", "secret"])
-@pytest.mark.parametrize("variant", every_variant("merge"))
+@for_each("difference", ["seed", "secret"])
+@for_each("variant", every_variant("merge"))
 def test_filters_with_other_seeds_or_secrets_do_not_merge(variant: Variant, difference: str) -> None:
     options: dict[str, Any] = {"seed": {"seed": 2}, "secret": {"secret": SECRET}}[difference]
     left, right = filled(variant), filled(variant, **options)
@@ -39,8 +40,8 @@ def test_filters_with_other_seeds_or_secrets_do_not_merge(variant: Variant, diff
     assert left != right
 
 
-@pytest.mark.parametrize("options", [{"capacity": 5000}, {"fpr": 1e-5}], ids=["capacity", "fpr"])
-@pytest.mark.parametrize("variant", every_variant("merge"))
+@for_each("options", [{"capacity": 5000}, {"fpr": 1e-5}], ids=["capacity", "fpr"])
+@for_each("variant", every_variant("merge"))
 def test_filters_of_other_shapes_merge_atomically(variant: Variant, options: dict[str, Any]) -> None:
     left = filled(variant)
     right = variant.filled(range(1000, 1050), options.get("capacity", 200), options.get("fpr", 0.01))
@@ -55,7 +56,7 @@ def test_filters_of_other_shapes_merge_atomically(variant: Variant, options: dic
     assert right.to_bytes() == before[1]
 
 
-@pytest.mark.parametrize("variant", every_variant("merge"))
+@for_each("variant", every_variant("merge"))
 def test_other_classes_do_not_merge(variant: Variant) -> None:
     instance = filled(variant)
     before = instance.to_bytes()
@@ -67,8 +68,8 @@ def test_other_classes_do_not_merge(variant: Variant) -> None:
     assert instance.to_bytes() == before
 
 
-@pytest.mark.parametrize("bad", BAD_KEYS)
-@pytest.mark.parametrize("variant", every_variant("add"))
+@for_each("bad", BAD_KEYS)
+@for_each("variant", every_variant("add"))
 def test_unsupported_keys_are_refused(variant: Variant, bad: str) -> None:
     instance, key = filled(variant), BAD_KEYS[bad]
     before = instance.to_bytes()
@@ -130,7 +131,7 @@ def writes(variant: Variant) -> dict[str, Callable[[Any], Any]]:
     return ways
 
 
-@pytest.mark.parametrize("variant", every_variant("map"))
+@for_each("variant", every_variant("map"))
 def test_mapped_files_are_read_only(variant: Variant, tmp_path: Path) -> None:
     path = tmp_path / "filter.bloom"
     instance = filled(variant)
@@ -147,7 +148,7 @@ def test_mapped_files_are_read_only(variant: Variant, tmp_path: Path) -> None:
         assert path.read_bytes() == stored
 
 
-@pytest.mark.parametrize("variant", every_variant("add"))
+@for_each("variant", every_variant("add"))
 def test_secrets_are_not_serialised(variant: Variant) -> None:
     import pickle
 

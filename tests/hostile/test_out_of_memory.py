@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import for_each
 from support import LONG
 
 import fullbloom
@@ -106,7 +107,7 @@ def test_a_list_of_hashes_that_cannot_be_allocated_is_a_memory_error() -> None:
     refused("fullbloom.hash_many([0] * 25_000_000)")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "work",
     [
         "fullbloom.hash_many(memoryview(bytearray(80_000_000)))",

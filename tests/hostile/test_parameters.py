@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from cases import for_each
 
 import fullbloom
 from fullbloom import _core, registry
@@ -420,7 +421,7 @@ def limited() -> Iterator[Limited]:
     assert instance.process.wait(timeout=60) == 0
 
 
-@pytest.mark.parametrize(("expression", "error", "shown"), CASES, ids=[case[0] for case in CASES])
+@for_each(("expression", "error", "shown"), CASES, ids=[case[0] for case in CASES])
 def test_invalid_arguments_are_refused_before_allocation(
     expression: str, error: str, shown: str, limited: Limited
 ) -> None:

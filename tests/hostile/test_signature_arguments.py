@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from cases import for_each
 
 import fullbloom
 from fullbloom import SignatureIndex
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("num_bits", "bits_per_term", "options", "match"),
     [
         (0, 1, {}, "num_bits"),
@@ -39,7 +40,7 @@ def test_impossible_shapes_are_refused(num_bits: Any, bits_per_term: Any, option
         SignatureIndex(num_bits, bits_per_term, **options)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("terms", "options", "match"),
     [
         (0, {}, "terms"),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import for_each
 from hostile.container import COUNT, NUM_BITS, NUM_HASHES, File
 
 import fullbloom
@@ -67,8 +68,8 @@ def test_golden_files_answer_as_ever() -> None:
     assert 42 in rows.candidates({"Straße": 42, "city": "c2"})
 
 
-@pytest.mark.parametrize("name", ["flat", "ranked", "columns"])
-@pytest.mark.parametrize("seed", [1, 2])
+@for_each("name", ["flat", "ranked", "columns"])
+@for_each("seed", [1, 2])
 def test_damaged_bytes_are_refused_wherever_they_are(name: str, seed: int) -> None:
     rng, golden = random.Random(seed), (GOLDEN / f"{name}.bloom").read_bytes()
     for _ in range(150):
@@ -81,7 +82,7 @@ def test_damaged_bytes_are_refused_wherever_they_are(name: str, seed: int) -> No
                     load(data, name)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "tag", "index", "value"),
     [
         ("flat", COUNT, 0, 0),
@@ -118,8 +119,8 @@ def test_forged_parameters_are_refused(name: str, tag: int, index: int, value: i
         fullbloom.open(tmp_path / "f.bloom", secret=SECRETS.get(name), verify="full")
 
 
-@pytest.mark.parametrize("name", ["flat", "ranked", "columns"])
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@for_each("name", ["flat", "ranked", "columns"])
+@for_each("seed", [1, 2, 3])
 def test_a_forged_file_that_opens_answers_and_copies_without_a_crash(
     name: str, seed: int, tmp_path: Path
 ) -> None:

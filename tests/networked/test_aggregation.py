@@ -7,6 +7,7 @@ import tracemalloc
 from typing import Any
 
 import pytest
+from cases import for_each
 
 from fullbloom.compose.networked import (
     AggregationNode,
@@ -22,7 +23,7 @@ from fullbloom.errors import FormatError, ParameterError, ParameterTypeError, Pe
 SIGMAS = 4.0
 
 
-@pytest.mark.parametrize("seed", range(12))
+@for_each("seed", range(12))
 def test_sums_are_exact_under_changes_repeats_and_losses(seed: int) -> None:
     draw = random.Random(seed)
     values = draw.sample(range(-1000, 1000), draw.randint(1, 6))
@@ -124,8 +125,8 @@ LIES = [
 ]
 
 
-@pytest.mark.parametrize("lie", LIES, ids=lambda lie: lie[:40])
-@pytest.mark.parametrize("at", [0, 1])
+@for_each("lie", LIES, ids=lambda lie: lie[:40])
+@for_each("at", [0, 1])
 def test_an_invalid_message_is_an_error_with_the_rank(lie: bytes, at: int) -> None:
     class Liar(CountingElement):
         def send(self, to: int, message: bytes) -> None:

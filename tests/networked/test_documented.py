@@ -6,7 +6,7 @@ import doctest
 import inspect
 import pickle
 
-import pytest
+from cases import for_each
 
 from fullbloom.compose import networked
 from fullbloom.errors import PeerError
@@ -14,7 +14,7 @@ from fullbloom.errors import PeerError
 EXPORTS = [getattr(networked, name) for name in networked.__all__]
 
 
-@pytest.mark.parametrize("export", EXPORTS, ids=networked.__all__)
+@for_each("export", EXPORTS, ids=networked.__all__)
 def test_an_export_is_documented_and_its_example_runs(export: object) -> None:
     assert inspect.getdoc(export)
     if inspect.isclass(export):

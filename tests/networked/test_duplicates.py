@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from cases import for_each
 from networked.processes import run_processes
 
 from fullbloom import GolombSet, theory
@@ -48,8 +49,8 @@ def name(key: Any) -> tuple[type, Any]:
     return type(key), key
 
 
-@pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize("fprs", [(), (0.125,), (0.5, 0.01), (0.3, 0.3, 0.001)])
+@for_each("seed", range(12))
+@for_each("fprs", [(), (0.125,), (0.5, 0.01), (0.3, 0.3, 0.001)])
 def test_the_result_is_exact_after_the_last_round(seed: int, fprs: tuple[float, ...]) -> None:
     draw = random.Random(seed)
     shards = draw_shards(draw)
@@ -76,7 +77,7 @@ def test_the_result_is_exact_after_the_last_round(seed: int, fprs: tuple[float, 
     assert kept == list(dict.fromkeys(name(key) for shard in shards for key in shard))
 
 
-@pytest.mark.parametrize("seed", range(8))
+@for_each("seed", range(8))
 def test_accepting_false_positives_misses_no_duplicate(seed: int) -> None:
     shards = draw_shards(random.Random(seed))
     counts = Counter(name(key) for shard in shards for key in shard)
@@ -112,8 +113,8 @@ class Recorder(CountingElement):
         super().send(to, message)
 
 
-@pytest.mark.parametrize("items", [600, 5_000, 40_000, 300_000])
-@pytest.mark.parametrize("seed", range(2))
+@for_each("items", [600, 5_000, 40_000, 300_000])
+@for_each("seed", range(2))
 def test_bits_and_rates_are_those_of_the_formulas(items: int, seed: int) -> None:
     draw = random.Random(seed + items)
     size, fpr = draw.randint(2, 6), 2.0 ** -draw.uniform(1, 8)

@@ -6,6 +6,7 @@ import random
 from typing import Any
 
 import pytest
+from cases import for_each
 from networked.processes import run_processes
 
 from fullbloom import (
@@ -31,7 +32,7 @@ SECRET = b"sixteen secrets!"
 HEADER = 512
 
 
-@pytest.mark.parametrize("seed", range(12))
+@for_each("seed", range(12))
 def test_every_element_holds_the_union_and_the_bits_are_those_of_the_formula(seed: int) -> None:
     draw = random.Random(seed)
     size, capacity = draw.randint(1, 13), draw.choice([100, 5000, 40_000])
@@ -102,8 +103,8 @@ def test_processes_get_the_same_filter_as_threads(size: int) -> None:
     assert [outcome.value for outcome in outcomes] == run_local(size, job)
 
 
-@pytest.mark.parametrize("size", [2, 3, 4, 6])
-@pytest.mark.parametrize("lie", ["nothing", "noise", "short", "unlike", "kind", "seed"])
+@for_each("size", [2, 3, 4, 6])
+@for_each("lie", ["nothing", "noise", "short", "unlike", "kind", "seed"])
 def test_a_peer_that_sends_no_filter_of_these_parameters_is_an_error_with_its_rank(
     size: int, lie: str
 ) -> None:

@@ -8,6 +8,7 @@ from collections import deque
 from typing import Any
 
 import pytest
+from cases import for_each
 
 from fullbloom import BloomFilter, CountingBloomFilter, PrefixFilter, hash_key, theory
 from fullbloom.compose.networked import AttenuatedFilter, AttenuatedNetwork, Router, UpdateCost
@@ -59,8 +60,8 @@ def read_bits(network: AttenuatedNetwork[Any]) -> dict[Any, bytes]:
     }
 
 
-@pytest.mark.parametrize("seed", range(20))
-@pytest.mark.parametrize("fpr", [1e-9, 0.05, 0.5])
+@for_each("seed", range(20))
+@for_each("fpr", [1e-9, 0.05, 0.5])
 def test_every_key_within_the_depth_is_found(seed: int, fpr: float) -> None:
     draw = random.Random(seed)
     graph = draw_graph(draw, draw.randint(2, 25), draw.randint(0, 12))
@@ -88,7 +89,7 @@ def test_every_key_within_the_depth_is_found(seed: int, fpr: float) -> None:
     assert backtracks > 0 or fpr < 0.5 or len(graph) < 10
 
 
-@pytest.mark.parametrize("seed", range(15))
+@for_each("seed", range(15))
 def test_announced_keys_leave_the_filters_that_a_new_advertisement_builds(seed: int) -> None:
     draw = random.Random(seed)
     graph = draw_graph(draw, draw.randint(2, 15), draw.randint(0, 8))
@@ -106,7 +107,7 @@ def test_announced_keys_leave_the_filters_that_a_new_advertisement_builds(seed: 
     assert cost.num_messages > 0
 
 
-@pytest.mark.parametrize("seed", range(10))
+@for_each("seed", range(10))
 def test_an_update_in_a_tree_costs_the_messages_of_the_formula(seed: int) -> None:
     draw = random.Random(seed)
     degree, depth, keys = draw.randint(2, 4), draw.randint(1, 4), draw.randint(1, 3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
-import pytest
+from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -88,8 +88,8 @@ def forms(name: str) -> dict[str, tuple[Any, list[Any]]]:
 FORMS = list(forms("int64"))
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", VALUES)
+@for_each("form", FORMS)
+@for_each("name", VALUES)
 def test_arrow_columns_hash_as_their_values(name: str, form: str) -> None:
     keys, values = forms(name)[form]
     # float16 columns hold values rounded to their width, and every width is compared as a double.

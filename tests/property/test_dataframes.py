@@ -11,6 +11,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from cases import for_each
 
 import fullbloom
 
@@ -92,7 +93,7 @@ def check(keys: Any, values: list[Any], as_list: Any) -> None:
         assert answer.name == keys.name
 
 
-@pytest.mark.parametrize("name", POLARS)
+@for_each("name", POLARS)
 def test_polars_columns_hash_as_their_values(name: str) -> None:
     keys = POLARS[name]
     check(keys, keys.to_list(), lambda series: series.to_list())
@@ -119,7 +120,7 @@ def plain(series: pd.Series[Any]) -> list[Any]:
     return [None if pd.isna(value) else value for value in series.tolist()]
 
 
-@pytest.mark.parametrize("name", PANDAS)
+@for_each("name", PANDAS)
 def test_pandas_columns_hash_as_their_values(name: str) -> None:
     keys = PANDAS[name]
     check(keys, plain(keys), plain)
@@ -176,7 +177,7 @@ def listed(answers: Any) -> list[Any]:
     return list(answers)
 
 
-@pytest.mark.parametrize("kind", FLOATS)
+@for_each("kind", FLOATS)
 def test_a_nan_among_floats_is_a_key(kind: str) -> None:
     keys = FLOATS[kind]
     bloom = fullbloom.BloomFilter(100)
@@ -191,7 +192,7 @@ def test_a_nan_among_floats_is_a_key(kind: str) -> None:
         assert answer.name == keys.name
 
 
-@pytest.mark.parametrize("kind", MISSING)
+@for_each("kind", MISSING)
 def test_a_missing_value_is_a_null(kind: str) -> None:
     keys = MISSING[kind]
     bloom = fullbloom.BloomFilter(100)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import for_each
 from hostile.container import File
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -58,7 +59,7 @@ def test_every_container_hashes_as_its_keys(kind: str, keys: list[Any]) -> None:
     assert bloom == twin
 
 
-@pytest.mark.parametrize("letter", ["a", "\0", "\x7f", "\x80", "é", "鍵", "🔑"])
+@for_each("letter", ["a", "\0", "\x7f", "\x80", "é", "鍵", "🔑"])
 def test_a_text_hashes_as_its_utf8_bytes_however_it_is_held(letter: str) -> None:
     class Text(str):
         __slots__ = ()
@@ -138,7 +139,7 @@ def numpy_arrays() -> dict[str, Any]:
 ARRAYS = numpy_arrays()
 
 
-@pytest.mark.parametrize("name", ARRAYS)
+@for_each("name", ARRAYS)
 def test_numpy_arrays_hash_as_their_items(name: str) -> None:
     keys = ARRAYS[name]
     items = list(keys)
@@ -172,7 +173,7 @@ def test_floats_have_one_zero_and_one_nan() -> None:
     assert fullbloom.hash_key(np.float32(0.1)) == fullbloom.hash_key(float(np.float32(0.1)))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "keys",
     [
         memoryview(b"bytes are numbers here"),
@@ -221,8 +222,8 @@ EMPTIES: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("kind", EMPTIES)
-@pytest.mark.parametrize("variant", every_variant("keys"))
+@for_each("kind", EMPTIES)
+@for_each("variant", every_variant("keys"))
 def test_empty_batches_give_empty_results(variant: Variant, kind: str) -> None:
     def keys() -> Any:
         return EMPTIES[kind]() if callable(EMPTIES[kind]) else EMPTIES[kind]
@@ -237,8 +238,8 @@ def test_empty_batches_give_empty_results(variant: Variant, kind: str) -> None:
     assert bloom.fill == 0.0
 
 
-@pytest.mark.parametrize("layout", layouts())
-@pytest.mark.parametrize("length", [1, 7, 8, 9, 1023, 1024, 1025, 5000])
+@for_each("layout", layouts())
+@for_each("length", [1, 7, 8, 9, 1023, 1024, 1025, 5000])
 def test_batches_agree_at_every_chunk_border(layout: str, length: int) -> None:
     keys = np.arange(length) * 3
     bloom = fullbloom.BloomFilter(length, 0.01, layout=layout)
@@ -249,8 +250,8 @@ def test_batches_agree_at_every_chunk_border(layout: str, length: int) -> None:
     assert bloom.contains_many(probes).tolist() == [int(key) in twin for key in probes]
 
 
-@pytest.mark.parametrize("wrap", [list, tuple, iter])
-@pytest.mark.parametrize("first", [True, False])
+@for_each("wrap", [list, tuple, iter])
+@for_each("first", [True, False])
 def test_results_are_correct_across_a_long_list(wrap: Any, first: bool) -> None:
     """The answer that is commoner in the first portion (32,768 keys) is the rarer one of the whole."""
     bloom = fullbloom.BloomFilter(100_000, 1e-6)

@@ -12,6 +12,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from cases import for_each
 from support import shown
 
 import fullbloom
@@ -65,8 +66,8 @@ NO_KEYS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("kind", NO_KEYS)
-@pytest.mark.parametrize("method", ["update", "add_many", "contains_many", "hash_many"])
+@for_each("kind", NO_KEYS)
+@for_each("method", ["update", "add_many", "contains_many", "hash_many"])
 def test_values_that_are_not_keys_are_refused(kind: str, method: str) -> None:
     bloom = fullbloom.BloomFilter(100)
     call = fullbloom.hash_many if method == "hash_many" else getattr(bloom, method)
@@ -107,8 +108,8 @@ def test_values_that_are_not_iterable_are_refused(batch: Any) -> None:
         bloom.update(batch)
 
 
-@pytest.mark.parametrize("wrap", [list, tuple, iter])
-@pytest.mark.parametrize("before", [0, 3, 40_000])
+@for_each("wrap", [list, tuple, iter])
+@for_each("before", [0, 3, 40_000])
 def test_keys_before_a_refused_one_are_added(wrap: Any, before: int) -> None:
     bloom = fullbloom.BloomFilter(100_000)
     with pytest.raises(fullbloom.KeyTypeError, match="NoneType"):
@@ -117,9 +118,9 @@ def test_keys_before_a_refused_one_are_added(wrap: Any, before: int) -> None:
     assert "after" not in bloom
 
 
-@pytest.mark.parametrize("wrap", [list, tuple, iter, lambda keys: np.array(keys, object), "pandas", "polars"])
-@pytest.mark.parametrize("before", [0, 3, 40_000])
-@pytest.mark.parametrize("method", ["update", "add_many", "contains_many", "hash_many"])
+@for_each("wrap", [list, tuple, iter, lambda keys: np.array(keys, object), "pandas", "polars"])
+@for_each("before", [0, 3, 40_000])
+@for_each("method", ["update", "add_many", "contains_many", "hash_many"])
 def test_a_refused_key_is_named_by_its_place(wrap: Any, before: int, method: str) -> None:
     bloom = fullbloom.BloomFilter(100_000)
     call = fullbloom.hash_many if method == "hash_many" else getattr(bloom, method)
@@ -179,7 +180,7 @@ def test_a_list_that_shrinks_while_it_is_read_ends_there() -> None:
     assert bloom.num_added == 3
 
 
-@pytest.mark.parametrize("hashes", [[-1], [2**64], [1.5], ["a"], [None], "abc", 2**64, -1, "a", 1.5, None])
+@for_each("hashes", [[-1], [2**64], [1.5], ["a"], [None], "abc", 2**64, -1, "a", 1.5, None])
 def test_hashes_are_64_bit_whole_numbers(hashes: Any) -> None:
     bloom = fullbloom.BloomFilter(100)
     for method in (bloom.add_hashed, bloom.contains_hashed):
@@ -201,7 +202,7 @@ def test_keys_under_a_mask_are_never_added(kind: type, mask: list[int]) -> None:
     assert (7 in bloom) is (mask[1] == 0)
 
 
-@pytest.mark.parametrize("dtype", ["i2", "i8", "u8", "f8", "U1", "M8[s]", "m8[ns]"])
+@for_each("dtype", ["i2", "i8", "u8", "f8", "U1", "M8[s]", "m8[ns]"])
 def test_byte_swapped_arrays_are_refused_with_a_remedy_that_works(dtype: str) -> None:
     native = np.array(["Ā", "a"] if dtype == "U1" else [1, 2], dtype)
     array = native.astype(native.dtype.newbyteorder("S"))

@@ -6,6 +6,7 @@ import random
 from contextlib import suppress
 
 import pytest
+from cases import for_each
 
 import fullbloom
 from fullbloom import BloomFilter, CountingBloomFilter, InvertibleBloomFilter, hash_key, hash_many
@@ -29,8 +30,8 @@ from fullbloom.errors import (
 SECRET = b"sixteen secrets!"
 
 
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("secret", [None, SECRET])
+@for_each("seed", range(5))
+@for_each("secret", [None, SECRET])
 def test_streams_and_tables_agree_with_sets(seed, secret):
     draw = random.Random(seed)
     universe = [f"key {number}" for number in range(3000)]
@@ -64,8 +65,8 @@ def test_streams_and_tables_agree_with_sets(seed, secret):
     assert true / 2.5 <= result <= true * 2.5
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("secret", [None, SECRET])
+@for_each("seed", range(4))
+@for_each("secret", [None, SECRET])
 def test_characteristic_sketches_are_exact_up_to_their_bound_and_say_so_beyond(seed, secret):
     draw = random.Random(seed)
     common = [f"key {number}" for number in range(draw.choice([0, 1, 3000]))]

@@ -13,6 +13,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import SECRET
@@ -73,8 +74,8 @@ def hashed(values: list[Any], secret: bytes | None = None) -> list[int | None]:
     return [None if value is None else fullbloom.hash_key(value, secret=secret) for value in values]
 
 
-@pytest.mark.parametrize("secret", [None, SECRET], ids=["seeded", "keyed"])
-@pytest.mark.parametrize("name", FIELDS)
+@for_each("secret", [None, SECRET], ids=["seeded", "keyed"])
+@for_each("name", FIELDS)
 def test_a_row_hashes_as_the_tuple_of_its_fields(name: str, secret: bytes | None) -> None:
     table = pa.table({"k": range(N), "v": FIELDS[name], "k again": ["a"] * N})
     expected = hashed(rows(table.columns), secret)
@@ -87,7 +88,7 @@ def test_a_row_hashes_as_the_tuple_of_its_fields(name: str, secret: bytes | None
     assert fullbloom.hash_many(table.slice(3), secret=secret).to_pylist() == expected[3:]
 
 
-@pytest.mark.parametrize("name", FIELDS)
+@for_each("name", FIELDS)
 def test_a_row_with_a_null_is_a_null(name: str) -> None:
     mask = pa.array([i % 3 == 1 for i in range(N)])
     values = FIELDS[name].to_pylist()
@@ -172,7 +173,7 @@ POLARS: dict[str, pl.DataFrame] = {
 }
 
 
-@pytest.mark.parametrize("name", POLARS)
+@for_each("name", POLARS)
 def test_polars_frames_hash_as_tuples(name: str) -> None:
     frame = POLARS[name]
     values = [None if None in row else tuple(map(tupled, row)) for row in frame.iter_rows()]
@@ -216,7 +217,7 @@ PANDAS: dict[str, tuple[pd.DataFrame, list[Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", PANDAS)
+@for_each("name", PANDAS)
 def test_pandas_frames_hash_as_tuples(name: str) -> None:
     frame, values = PANDAS[name]
     hashes = fullbloom.hash_many(frame)
@@ -230,7 +231,7 @@ def test_pandas_frames_hash_as_tuples(name: str) -> None:
     assert len(frame[mask.fillna(False)]) == sum(value is not None for value in values)
 
 
-@pytest.mark.parametrize("kind", ["polars", "pandas", "pandas of objects", "table", "batch", "struct"])
+@for_each("kind", ["polars", "pandas", "pandas of objects", "table", "batch", "struct"])
 def test_a_table_of_one_column_hashes_as_its_values(kind: str) -> None:
     column = {"k": [1, 2]}
     frames: dict[str, Any] = {

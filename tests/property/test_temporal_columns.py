@@ -12,6 +12,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from cases import for_each
 from compat import key_oracle
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -56,8 +57,8 @@ def columns() -> dict[str, tuple[Any, list[Any]]]:
 COLUMNS = columns()
 
 
-@pytest.mark.parametrize("secret", [None, SECRET], ids=["seeded", "keyed"])
-@pytest.mark.parametrize("name", COLUMNS)
+@for_each("secret", [None, SECRET], ids=["seeded", "keyed"])
+@for_each("name", COLUMNS)
 def test_arrow_columns_hash_as_their_values(name: str, secret: bytes | None) -> None:
     kind, values = COLUMNS[name]
     missing = [None, *values, None]
@@ -80,8 +81,8 @@ def test_arrow_columns_hash_as_their_values(name: str, secret: bytes | None) -> 
 NUMPY_UNITS = ["h", "m", "s", "ms", "us", "ns", "10ms", "3h", "D", "W"]
 
 
-@pytest.mark.parametrize("unit", NUMPY_UNITS)
-@pytest.mark.parametrize("kind", ["M8", "m8"])
+@for_each("unit", NUMPY_UNITS)
+@for_each("kind", ["M8", "m8"])
 def test_numpy_columns_hash_as_their_values(kind: str, unit: str) -> None:
     dtype = np.dtype(f"{kind}[{unit}]")
     counts = np.array([0, 1, -1, 12_345, -(2**40), 2**44, 2**63 - 1, -(2**63) + 1])
@@ -148,7 +149,7 @@ SERIES: dict[str, tuple[Any, list[Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", SERIES)
+@for_each("name", SERIES)
 def test_series_hash_as_their_values(name: str) -> None:
     keys, values = SERIES[name]
     hashes = list(fullbloom.hash_many(keys))

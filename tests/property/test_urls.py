@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from cases import for_each
 
 import fullbloom
 from fullbloom.recipes import urls
@@ -49,7 +50,7 @@ def test_spellings_of_one_url_are_one_key(one: str, other: str) -> None:
     assert urls.parts(one) == urls.parts(other)
 
 
-@pytest.mark.parametrize("url", ["", "a.org/x", "http://", "http://[", "http://a:99999/", "mailto:a@b.org"])
+@for_each("url", ["", "a.org/x", "http://", "http://[", "http://a:99999/", "mailto:a@b.org"])
 def test_a_url_without_a_host_is_refused(url: str) -> None:
     with pytest.raises(fullbloom.ParameterError, match="host"):
         urls.parts(url)

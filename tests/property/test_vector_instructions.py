@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from cases import for_each
 from support import SCHEMES, Keys, Variant, bits_of, every_variant, layouts
 
 import fullbloom
@@ -28,8 +29,8 @@ def build(layout: str, scheme: str, k: int, bits: int = 1 << 22) -> Any:
     return fullbloom.BloomFilter.with_shape(bits, k, capacity=10**9, layout=layout, scheme=scheme)
 
 
-@pytest.mark.parametrize("isa", _core.isas())
-@pytest.mark.parametrize(("layout", "scheme", "k"), SHAPES)
+@for_each("isa", _core.isas())
+@for_each(("layout", "scheme", "k"), SHAPES)
 def test_every_instruction_set_sets_the_same_bits(
     layout: str, scheme: str, k: int, isa: str, force_isa: Any
 ) -> None:
@@ -56,14 +57,14 @@ def test_a_portable_path_exists_and_unknown_ones_are_refused() -> None:
         _core.force_isa("sse9")
 
 
-@pytest.mark.parametrize(("layout", "scheme", "k"), SHAPES)
+@for_each(("layout", "scheme", "k"), SHAPES)
 def test_every_number_of_threads_sets_the_same_bits(layout: str, scheme: str, k: int) -> None:
     check_threads(layout, scheme, k, 2, 3, 8)
 
 
-@pytest.mark.parametrize("isa", _core.isas())
-@pytest.mark.parametrize("threads", [2, 3])
-@pytest.mark.parametrize("layout", ["blocked", "classic"])
+@for_each("isa", _core.isas())
+@for_each("threads", [2, 3])
+@for_each("layout", ["blocked", "classic"])
 def test_every_instruction_set_with_threads_sets_the_same_bits(
     layout: str, threads: int, isa: str, force_isa: Any
 ) -> None:
@@ -132,7 +133,7 @@ def test_large_pages_hold_the_same_bits(size: int) -> None:
     assert twin.contains_many(keys).all()
 
 
-@pytest.mark.parametrize("variant", every_variant("endless"))
+@for_each("variant", every_variant("endless"))
 def test_a_batch_of_known_keys_opens_no_stage(variant: Variant) -> None:
     scalar, batch = variant.make(5, 0.01), variant.make(5, 0.01)
     for bloom in (scalar, batch):

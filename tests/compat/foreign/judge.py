@@ -60,7 +60,7 @@ def start(folder: Path) -> Judge:
     if shutil.which("javac") is None or shutil.which("java") is None:
         pytest.skip("needs a Java development kit (javac and java)")
     if len(list_jars()) < 2:
-        pytest.skip("needs pyspark, for its jars: pip install -r requirements/formats.txt")
+        pytest.skip("needs pyspark, for its jars: pip install -r requirements/spark.txt")
     return Judge(folder)
 
 

@@ -14,6 +14,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from cases import for_each
 from statistical.theory.exact import CASES, Case, in_digits
 from support import SCALE
 
@@ -58,7 +59,7 @@ def card(n: Any, p: Any, m: Any, k: Any) -> theory.Card:
     return theory.reference_card(capacity=n, fpr=p, num_bits=m, num_hashes=k)
 
 
-@pytest.mark.parametrize("name", sorted(CASES))
+@for_each("name", sorted(CASES))
 def test_a_law_is_exact_at_random_arguments(name: str) -> None:
     off, arguments = worst(name, CASES[name], DRAWS * SCALE)
     assert off <= CASES[name].rel, f"{name}{arguments} is off by {off:.1e}"
@@ -208,7 +209,7 @@ INVALID: list[tuple[Callable[[], Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("call", "message"), INVALID, ids=[message for _, message in INVALID])
+@for_each(("call", "message"), INVALID, ids=[message for _, message in INVALID])
 def test_the_message_names_the_value_and_the_remedy(call: Callable[[], Any], message: str) -> None:
     with pytest.raises(ParameterError) as caught:
         call()
@@ -216,7 +217,7 @@ def test_the_message_names_the_value_and_the_remedy(call: Callable[[], Any], mes
     assert isinstance(caught.value, ValueError)
 
 
-@pytest.mark.parametrize("value", ["0.1", None, [], {}, 1j, b"1"])
+@for_each("value", ["0.1", None, [], {}, 1j, b"1"])
 def test_a_value_that_is_not_a_number_is_a_type_error(value: Any) -> None:
     if value == []:
         assert theory.min_bits_per_key(value) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cases import for_each
 
 import fullbloom
 from fullbloom import _core, theory
@@ -23,8 +24,8 @@ def test_the_estimate_of_keys(items: int) -> None:
     assert mine == pytest.approx(f.approx_count(), rel=1 / f.num_bits)
 
 
-@pytest.mark.parametrize("threshold", [1, 2, 3])
-@pytest.mark.parametrize("items", [200, 20_000])
+@for_each("threshold", [1, 2, 3])
+@for_each("items", [200, 20_000])
 def test_the_rate_of_counters_at_a_threshold(items: int, threshold: int) -> None:
     f = fullbloom.CountingBloomFilter(items, 0.01, layout="classic", threshold=threshold)
     f.update(range(items))
@@ -33,8 +34,8 @@ def test_the_rate_of_counters_at_a_threshold(items: int, threshold: int) -> None
     assert f.fpr_at_least(threshold) == pytest.approx(law, rel=2 * f.num_hashes**2 / f.num_counters)
 
 
-@pytest.mark.parametrize("increments", [2, 4, 8])
-@pytest.mark.parametrize("items", [1000, 50_000])
+@for_each("increments", [2, 4, 8])
+@for_each("items", [1000, 50_000])
 def test_the_rate_of_variable_increments(items: int, increments: int) -> None:
     f = fullbloom.VariableIncrementFilter(items, 0.01, increments=increments)
     f.update(range(items))

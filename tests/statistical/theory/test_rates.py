@@ -9,6 +9,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from cases import for_each
 from support import SCALE, Keys, binomial_sd, pooled, scatter_of_mean, sigmas_of
 
 import fullbloom
@@ -102,7 +103,7 @@ def test_the_stream_floor() -> None:
 CASES, RUNS, PROBES = 8, 40 * SCALE, 20_000
 
 
-@pytest.mark.parametrize("case", range(CASES))
+@for_each("case", range(CASES))
 def test_a_classic_filter_reports_the_rate_of_its_bits(case: int) -> None:
     random = Random(f"small classic {case}")
     items = random.randint(1, 60)

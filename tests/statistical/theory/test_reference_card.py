@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -38,7 +39,7 @@ def test_keys_bits_and_rate_give_the_smallest_number_of_hashes(
             theory.reference_card(capacity=capacity, num_bits=num_bits, fpr=fpr)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given_values", "message"),
     [
         ({}, "two or three"),

@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 
 import pytest
+from cases import for_each
 
 from fullbloom import theory
 
 
-@pytest.mark.parametrize("seed", range(40))
+@for_each("seed", range(40))
 def test_the_law_of_false_drops_equals_the_published_sum_in_fractions(seed: int) -> None:
     rng = random.Random(seed)
     num_bits = rng.randrange(2, 60)
@@ -29,7 +30,7 @@ def test_postgresql_measured_what_the_law_expects() -> None:
         assert abs(rechecked - rows) <= 3 * rows**0.5
 
 
-@pytest.mark.parametrize("seed", range(10))
+@for_each("seed", range(10))
 def test_the_chosen_size_keeps_the_rate_and_one_bit_less_in_a_hundred_does_not(seed: int) -> None:
     rng = random.Random(seed)
     terms, fpr, fill = rng.randrange(1, 300), 10 ** -rng.uniform(0.5, 6), rng.uniform(0.05, 0.7)

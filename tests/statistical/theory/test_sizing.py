@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from cases import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import half_digit
@@ -132,17 +133,17 @@ LIMITS: dict[str, Callable[[float, int], float]] = {
 }
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("capacity", CAPACITIES)
-@pytest.mark.parametrize("fpr", RATES)
+@for_each("layout", LAYOUTS)
+@for_each("capacity", CAPACITIES)
+@for_each("fpr", RATES)
 def test_a_filter_at_capacity_has_at_most_its_rate(layout: str, capacity: int, fpr: float) -> None:
     size = theory.size_for(layout, capacity, fpr)
     assert LAWS[layout](capacity, size.num_bits, size.num_hashes) <= fpr
     assert theory.fpr_at(layout, size.num_bits, size.num_hashes, capacity) <= fpr
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("fpr", RATES)
+@for_each("layout", LAYOUTS)
+@for_each("fpr", RATES)
 def test_a_filter_is_not_larger_than_its_rate_needs(layout: str, fpr: float) -> None:
     size = theory.size_for(layout, 1_000_000, fpr)
     # At 0.5 % more keys a filter sized to the bit is over its rate, for every layout and rate here.

@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+from cases import for_each
 
 from fullbloom import theory
 from fullbloom.errors import ParameterError
@@ -152,7 +153,7 @@ def test_every_public_function_is_covered_here() -> None:
     assert all(inspect.getdoc(getattr(theory, name)) for name in theory.__all__)
 
 
-@pytest.mark.parametrize("name", CALLS)
+@for_each("name", CALLS)
 def test_each_argument_may_be_a_list_a_tuple_or_an_array(name: str) -> None:
     function, arguments = getattr(theory, name), CALLS[name]
     alone = function(**arguments)

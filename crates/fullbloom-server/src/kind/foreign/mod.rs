@@ -1,5 +1,6 @@
 //! The filters of `RedisBloom`. They have no row in the registry, because their keys are not hashes of 64 bits.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -95,6 +96,12 @@ pub(super) fn load(variant: u16, bytes: &[u8], max_bytes: u64) -> Option<Result<
         file::CUCKOO => Some(Cuckoo::from_file(bytes, max_bytes).map(|f| Box::new(f) as _).map_err(Fault::from)),
         _ => None,
     }
+}
+
+/// The bytes of these words; the last word may be incomplete.
+fn bytes_of(bytes: &[u8], words: Range<usize>) -> &[u8] {
+    let end = bytes.len().min(words.end.saturating_mul(8));
+    bytes.get(words.start.saturating_mul(8)..end).unwrap_or_default()
 }
 
 /// Loads the filter in a file, if it is one of these kinds.

@@ -112,7 +112,8 @@ impl Counters {
     /// whole lines, from anywhere.
     pub fn estimate(&self, sample: &[u8]) -> (f64, f64, f64) {
         let per_byte = 8 / self.shape.counter_bits;
-        let used = |byte: u8| (0..per_byte).filter(|i| byte >> (i * self.shape.counter_bits) & self.most() != 0).count();
+        let used =
+            |byte: u8| (0..per_byte).filter(|i| byte >> (i * self.shape.counter_bits) & self.most() != 0).count();
         let set: usize = sample.iter().map(|&byte| used(byte)).sum();
         let shape = Shape { num_cells: sample.len() as u64 * u64::from(per_byte), ..self.shape };
         let (items, deviation) = shape.law().estimate(set as f64 / shape.num_cells as f64);

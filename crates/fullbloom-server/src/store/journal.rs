@@ -107,6 +107,14 @@ impl Journal {
         }
     }
 
+    fn take(&mut self) -> Option<Vec<Run>> {
+        if self.is_invalid {
+            return None;
+        }
+        (self.words, self.has_others) = (0, false);
+        Some(std::mem::take(&mut self.runs))
+    }
+
     fn invalidate(&mut self) {
         *self = Journal { is_invalid: true, ..Journal::default() };
     }
@@ -115,21 +123,14 @@ impl Journal {
 impl JournalGuard<'_> {
     /// The keys changed since the last call; `None` once there was a change other than of single keys.
     pub(super) fn take(&self) -> Option<Vec<Run>> {
-        let mut journal = self.shared.journal.lock();
-        if journal.is_invalid {
-            return None;
-        }
-        (journal.words, journal.has_others) = (0, false);
-        Some(std::mem::take(&mut journal.runs))
+        self.shared.journal.lock().take()
     }
 
     /// The keys added since the last call; `None` once there was another change, which cannot be repeated after a
     /// merge: a key that was absent when it was removed may be among the merged ones.
     pub(super) fn take_added(&self) -> Option<Vec<Run>> {
-        if self.shared.journal.lock().has_others {
-            return None;
-        }
-        self.take()
+        let mut journal = self.shared.journal.lock();
+        if journal.has_others { None } else { journal.take() }
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) fn other_specs() -> Vec<Spec> {
     let names = sliced.into_iter().chain(at_once);
     let mut specs: Vec<Spec> = names.map(|name| kind(name).with("capacity", 60_000)).collect();
     // Generations expire all the time.
-    specs.push(kind("rolling").with("capacity", 3_000).with("fpr", "1e-9"));
+    specs.push(kind("rolling").with("capacity", 8_000).with("fpr", "1e-4"));
     specs.push(kind("compact").with("capacity", 60_000));
     specs
 }

@@ -266,7 +266,8 @@ impl Filter for BloomFilter {
     }
 
     fn count_words(&self, _: usize, words: Range<usize>, counts: &mut CellCounts) {
-        counts.add(SET, bits::count_ones(&self.words()[words]));
+        // Of whole lines, as the section: what follows the bits is zero.
+        counts.add(SET, bits::count_ones(&self.memory.words()[words]));
     }
 
     fn stats_of(&self, counts: &CellCounts) -> CellStats {

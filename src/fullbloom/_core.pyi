@@ -5081,6 +5081,8 @@ class WireCounters:
         seed: int = 0,
         secret: bytes | None = None,
     ) -> WireCounters: ...
+    def estimate(self, /, sample: bytes) -> tuple[float, float, float]:
+        """Estimated number of keys, its standard deviation, and the rate, from the counters of whole lines of 64 bytes."""
     def hash(self, /, key: Key) -> bytes:
         """The hash of one key, 8 bytes."""
     def hashed(self, /, hashes: bytes) -> WireCounterKeys:

@@ -2,6 +2,7 @@
 //!
 //! Bloom, "Space/time trade-offs in hash coding with allowable errors", 1970.
 
+use std::ops::Range;
 use std::path::Path;
 
 use super::kernel::Kernel;
@@ -18,9 +19,10 @@ use crate::scheme::positions::has_bits_past;
 use crate::sizing::Law;
 use crate::sizing::narrow::Narrow;
 use crate::sizing::whole::{distinct_among, new_among};
+use crate::structure::cell_stats::{CellCounts, CellStats, SET};
 use crate::structure::declaration::{choice, one_of, structure};
 use crate::structure::load::{Load, load_answers};
-use crate::structure::{CellStats, Declared, Filter, Loadable, Mergeable, Positioned, Sections};
+use crate::structure::{Declared, Filter, Loadable, Mergeable, Positioned, Sections};
 
 structure! {
     /// An approximate set of keys: never misses a key that was added, and wrongly finds others at a
@@ -209,7 +211,7 @@ impl BloomFilter {
     fn stats_of_ones(&self, ones: u64) -> CellStats {
         let (law, fill) = (self.law(), ones as f64 / self.shape.num_bits as f64);
         let estimated = self.surplus.estimate(law.as_ref(), fill).with_deviation();
-        CellStats { fill, fpr: law.fpr_of_fill(fill), estimated: Some(estimated) }
+        CellStats { fill, fpr: law.fpr_of_fill(fill), estimated: Some(estimated), ..CellStats::default() }
     }
 
     /// Estimated number of keys that were new when they were added.
@@ -259,12 +261,17 @@ impl Filter for BloomFilter {
         self.ones() as f64 / self.shape.num_bits as f64
     }
 
-    fn cell_stats(&self) -> CellStats {
-        self.stats_of_ones(self.ones())
+    fn count_steps(&self) -> Option<Vec<usize>> {
+        Some(vec![1])
     }
 
-    fn stats_of_bits(&self, set: &[u64]) -> Option<CellStats> {
-        if let [ones] = set { Some(self.stats_of_ones(*ones)) } else { None }
+    fn count_words(&self, _: usize, words: Range<usize>, counts: &mut CellCounts) {
+        // Of whole lines, as the section: what follows the bits is zero.
+        counts.add(SET, bits::count_ones(&self.memory.words()[words]));
+    }
+
+    fn stats_of(&self, counts: &CellCounts) -> CellStats {
+        self.stats_of_ones(counts.get(SET))
     }
 
     fn law_of_bits(&self) -> Option<(Box<dyn Law>, u64)> {

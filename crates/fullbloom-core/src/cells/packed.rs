@@ -1,5 +1,7 @@
 //! [`PackedCells`]: cells of w bits, side by side in words, LSB first; a cell may straddle two words.
 
+use std::ops::{Range, RangeInclusive};
+
 /// The width of a run of cells. The cells themselves are words of a [`super::Memory`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PackedCells {
@@ -58,6 +60,24 @@ impl PackedCells {
             let old = u64::from_le(words[word + 1]);
             words[word + 1] = ((old & !(self.max() >> done)) | value >> done).to_le();
         }
+    }
+
+    /// The number of words to whose multiples a run of words must extend to begin and end between two cells.
+    pub fn step(self) -> usize {
+        (self.width >> self.width.trailing_zeros().min(6)) as usize
+    }
+
+    /// How many of `cells` cells are in these words, which begin at a multiple of [`PackedCells::step`].
+    pub fn cells_in(self, words: &Range<usize>, cells: u64) -> u64 {
+        let width = u64::from(self.width);
+        let before = words.start as u64 * 64 / width;
+        (words.len() as u64 * 64 / width).min(cells.saturating_sub(before))
+    }
+
+    /// The words that hold a part of cell `i`.
+    pub fn words_of(self, i: u64) -> RangeInclusive<usize> {
+        let (first, last) = (i * u64::from(self.width), (i + 1) * u64::from(self.width) - 1);
+        (first >> 6) as usize..=(last >> 6) as usize
     }
 
     /// Number of cells that are not zero, among the first `cells` of `words`.
@@ -123,6 +143,15 @@ mod tests {
             (0..20).for_each(|i| packed.set(&mut words, i * 7, packed.max()));
             let full = (0..cells).filter(|&i| packed.get(&words, i) == packed.max()).count() as u64;
             assert_eq!(packed.count_full(&words, cells), full, "width {width}");
+            let all = (packed.count_set(&words, cells), full);
+            for slice in [packed.step(), 3 * packed.step()] {
+                let slices = (0..words.len()).step_by(slice).map(|at| at..words.len().min(at + slice));
+                let sum = slices.fold((0, 0), |(set, full), range| {
+                    let (cells, words) = (packed.cells_in(&range, cells), &words[range]);
+                    (set + packed.count_set(words, cells), full + packed.count_full(words, cells))
+                });
+                assert_eq!(sum, all, "width {width}");
+            }
         }
     }
 }

@@ -3,6 +3,8 @@
 //! A structure can be a stage if it takes keys, is sized by a capacity and a fixed rate, and never forgets keys; the
 //! registry lists these. A stage holds every key once, even if the structure could hold copies.
 
+use std::ops::Range;
+
 use crate::bloom::Layout;
 use crate::chain::stages::Info;
 use crate::container::{Container, Header, tag};
@@ -13,7 +15,7 @@ use crate::sizing::Law;
 use crate::sizing::chain::{Member, Stages};
 use crate::sizing::estimates::{self, StageKeys};
 use crate::structure::declaration::choice;
-use crate::structure::{Addable, Declared, Filter, Loadable, Planned, Sections, Sizable};
+use crate::structure::{Addable, CellCounts, Declared, Filter, Loadable, Planned, Sections, Sizable};
 
 /// The structure of all stages. Those of the first kind may share a layout; with `None` each has the one that suits its
 /// rate.
@@ -219,6 +221,7 @@ impl Filter for Stage {
         member() -> Member;
         fill() -> f64;
         law_of_bits() -> Option<(Box<dyn Law>, u64)>;
+        count_words(section: usize, words: Range<usize>, counts: &mut CellCounts);
         nbytes() -> u64;
         container() -> Container<'_>;
         writes(hashes: &[u64], word: &mut dyn FnMut(usize, usize)) -> bool;

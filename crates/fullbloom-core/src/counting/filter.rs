@@ -4,6 +4,8 @@
 //! decrements them. A counter at its maximum may represent more and is never decremented: it can only cause false
 //! positives.
 
+use std::ops::Range;
+
 use super::nibbles::Nibbles;
 use super::shape::{Layout, Shape};
 use super::spread::{self, Spread};
@@ -14,10 +16,11 @@ use crate::key::KeyHasher;
 use crate::registry::COUNTING;
 use crate::sizing::Law;
 use crate::sizing::whole::distinct_among;
+use crate::structure::cell_stats::{CellCounts, CellStats, FULL, SET};
 use crate::structure::declaration::{narrow, structure};
 use crate::structure::load::{Load, load_answers, load_takes};
 use crate::structure::memories::{clear_method, memory_methods};
-use crate::structure::{Addable, CellStats, Countable, Filter, Loadable, Mergeable, Positioned, Removable, Sections};
+use crate::structure::{Addable, Countable, Filter, Loadable, Mergeable, Positioned, Removable, Sections, Value};
 
 structure! {
     /// A Bloom filter of counters: keys can be removed, and counted.
@@ -235,10 +238,29 @@ impl Filter for CountingBloomFilter {
         Some(if items.is_finite() { self.shape.fpr(items, least) } else { 1.0 })
     }
 
-    fn cell_stats(&self) -> CellStats {
-        let fill = self.fill();
-        let estimated = Some(self.shape.law().estimate(fill));
-        CellStats { fill, fpr: self.rate_of_fill(fill, self.shape.threshold), estimated }
+    fn count_steps(&self) -> Option<Vec<usize>> {
+        Some(vec![self.packed.step()])
+    }
+
+    fn count_words(&self, _: usize, words: Range<usize>, counts: &mut CellCounts) {
+        spread::count(self.packed, self.words(), words, self.shape.num_cells, counts);
+    }
+
+    fn stats_of(&self, counts: &CellCounts) -> CellStats {
+        let fill = counts.get(SET) as f64 / self.shape.num_cells as f64;
+        let stats = CellStats {
+            fill,
+            fpr: self.rate_of_fill(fill, self.shape.threshold),
+            estimated: Some(self.shape.law().estimate(fill)),
+            ..CellStats::default()
+        };
+        stats.with("num_saturated", Value::Number(counts.get(FULL)))
+    }
+
+    fn writes(&self, hashes: &[u64], word: &mut dyn FnMut(usize, usize)) -> bool {
+        let positions = hashes.iter().flat_map(|&hash| Positioned::positions(self, hash));
+        spread::visit_words(self.packed, positions, |at| word(0, at));
+        true
     }
 
     fn fill(&self) -> f64 {

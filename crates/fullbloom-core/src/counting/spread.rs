@@ -4,6 +4,7 @@
 //! a key changes a cell once when it is added and once when it is removed.
 
 use std::convert::Infallible;
+use std::ops::Range;
 
 use super::shape::MAX_HASHES;
 use crate::cells::PackedCells;
@@ -12,6 +13,7 @@ use crate::scheme::ahead::{answer_ahead, change_ahead};
 use crate::scheme::mcg::Mcg;
 use crate::scheme::positions;
 use crate::scheme::probes::Sequence;
+use crate::structure::cell_stats::{CellCounts, FULL, SET};
 
 /// Keys fetched ahead; each needs k lines, and a core has 10 to 12 line-fill buffers.
 pub(super) const AHEAD: usize = 8;
@@ -39,6 +41,18 @@ impl Positions {
     pub fn all(&self) -> &[u64] {
         &self.at[..self.len]
     }
+}
+
+/// Counts the cells in a range of `words`: those that are not zero, and those at their maximum.
+pub(super) fn count(packed: PackedCells, words: &[u64], range: Range<usize>, cells: u64, counts: &mut CellCounts) {
+    let (cells, words) = (packed.cells_in(&range, cells), &words[range]);
+    counts.add(SET, packed.count_set(words, cells));
+    counts.add(FULL, packed.count_full(words, cells));
+}
+
+/// Calls `word` with each word that holds a part of one of these cells.
+pub(super) fn visit_words(packed: PackedCells, cells: impl IntoIterator<Item = u64>, word: impl FnMut(usize)) {
+    cells.into_iter().flat_map(|cell| packed.words_of(cell)).for_each(word);
 }
 
 impl Spread {

@@ -162,6 +162,21 @@ impl Filter for BitSet {
     fn fill(&self) -> f64 {
         self.members as f64 / self.universe as f64
     }
+
+    /// The number of members is known.
+    fn count_steps(&self) -> Option<Vec<usize>> {
+        Some(vec![0])
+    }
+
+    fn fpr_by_count(&self) -> Option<f64> {
+        Some(0.0)
+    }
+
+    fn writes(&self, hashes: &[u64], word: &mut dyn FnMut(usize, usize)) -> bool {
+        let numbers = hashes.iter().filter_map(|&hash| self.number(hash));
+        numbers.for_each(|number| word(0, (number / 64) as usize));
+        true
+    }
 }
 
 impl Addable for BitSet {

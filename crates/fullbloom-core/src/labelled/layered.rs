@@ -7,6 +7,8 @@
 //! interleaved ([`crate::scheme::planes`]), and each layer is sized for `capacity` keys at rate `fpr`, since the number
 //! of repeated keys is unknown.
 
+use std::ops::Range;
+
 use crate::cells::Memory;
 use crate::container::{Header, kind};
 use crate::error::{Error, Result};
@@ -19,7 +21,7 @@ use crate::sizing::{Law, blocked};
 use crate::structure::declaration::structure;
 use crate::structure::load::{Load, load_answers, load_takes};
 use crate::structure::memories::{clear_method, memory_methods};
-use crate::structure::{Addable, Countable, Filter, Loadable, Sections};
+use crate::structure::{Addable, CellCounts, CellStats, Countable, Filter, Loadable, Sections};
 
 structure! {
     /// Layers of Bloom filters that count repeats: adding puts a key into the first layer that lacks it,
@@ -174,6 +176,25 @@ impl Filter for LayeredBloomFilter {
 
     fn fill(&self) -> f64 {
         crate::cells::bits::count_ones(self.memory.words()) as f64 / (self.memory.len_bytes() as f64 * 8.0)
+    }
+
+    fn count_steps(&self) -> Option<Vec<usize>> {
+        Some(vec![self.planes.slot_words()])
+    }
+
+    fn count_words(&self, _: usize, words: Range<usize>, counts: &mut CellCounts) {
+        self.planes.each_ones(self.memory.words(), words, |plane, ones| counts.add(plane, ones));
+    }
+
+    fn stats_of(&self, counts: &CellCounts) -> CellStats {
+        let ones: u64 = (0..self.planes.planes()).map(|layer| counts.get(layer)).sum();
+        let first = CellStats::by_law(&self.law(), counts.get(0) as f64 / (self.lines as f64 * 512.0));
+        CellStats { fill: ones as f64 / (self.memory.len_bytes() as f64 * 8.0), ..first }
+    }
+
+    fn writes(&self, hashes: &[u64], word: &mut dyn FnMut(usize, usize)) -> bool {
+        self.planes.writes(self.memory.words(), hashes, word);
+        true
     }
 
     /// From the bits of the first layer, which holds every key.

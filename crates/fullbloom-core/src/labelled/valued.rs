@@ -15,6 +15,7 @@
 //! filter of m bits.
 
 use std::marker::PhantomData;
+use std::ops::Range;
 
 use crate::cells::{Memory, PackedCells};
 use crate::container::kind;
@@ -28,10 +29,11 @@ use crate::scheme::positions::Positions;
 use crate::scheme::probes::Sequence;
 use crate::sizing::Law;
 use crate::sizing::classic::Classic;
+use crate::structure::cell_stats::{CellCounts, CellStats, SET};
 use crate::structure::declaration::names;
 use crate::structure::load::{Load, load_answers};
 use crate::structure::memories::memory_methods;
-use crate::structure::{CellStats, Declared, Filter, Mergeable, Sections};
+use crate::structure::{Declared, Filter, Mergeable, Sections};
 
 /// Keys fetched ahead; each needs k lines.
 const AHEAD: usize = 8;
@@ -319,14 +321,32 @@ where
         self.law().fpr_of_fill(self.fill())
     }
 
-    fn cell_stats(&self) -> CellStats {
-        CellStats::by_law(&self.law(), self.fill())
+    fn count_steps(&self) -> Option<Vec<usize>> {
+        Some(vec![self.packed.step()])
+    }
+
+    fn count_words(&self, _: usize, words: Range<usize>, counts: &mut CellCounts) {
+        let cells = self.packed.cells_in(&words, self.cells.num_cells);
+        counts.add(SET, self.packed.count_set(&self.memory.words()[words], cells));
+    }
+
+    fn stats_of(&self, counts: &CellCounts) -> CellStats {
+        CellStats::by_law(&self.law(), counts.get(SET) as f64 / self.cells.num_cells as f64)
     }
 
     fn fill(&self) -> f64 {
         let mut set = 0u64;
         self.each_cell(|stored| set += u64::from(stored != 0));
         set as f64 / self.cells.num_cells as f64
+    }
+
+    fn writes(&self, hashes: &[u64], word: &mut dyn FnMut(usize, usize)) -> bool {
+        for &hash in hashes {
+            let mut sequence = Mcg::start(hash, self.cells.num_cells);
+            let cells = (0..self.cells.num_hashes).map(|_| sequence.next());
+            cells.flat_map(|cell| self.packed.words_of(cell)).for_each(|at| word(0, at));
+        }
+        true
     }
 
     /// From the share of cells that are not the bottom; infinite if all are.

@@ -4,6 +4,8 @@
 //! Four sub-tables of cells; a key is in one cell of each. Two tables subtracted hold the difference of their sets,
 //! whatever they have in common, and [`peel`](super::peel) lists it. A cell is two words: see [`Cell::to_words`].
 
+use std::ops::Range;
+
 use super::cell::{Cell, check};
 use super::peel::{DecodedKeys, PROBES, peel, places};
 use crate::cells::allocation::reserve;
@@ -18,7 +20,7 @@ use crate::structure::declaration::structure;
 use crate::structure::load::{Load, load_answers};
 use crate::structure::memories::{clear_method, memory_methods};
 use crate::structure::traits::write_methods;
-use crate::structure::{Addable, Filter, Loadable, Mergeable, Positioned, Removable, Sections};
+use crate::structure::{Addable, CellCounts, CellStats, Filter, Loadable, Mergeable, Positioned, Removable, Sections};
 
 structure! {
     /// A table of sums of keys: the difference of two tables lists the keys in which their sets differ.
@@ -81,6 +83,9 @@ fn sized(capacity: u64, fpr: f64) -> Result<u64> {
 fn get(words: &[u64], at: usize) -> Cell {
     Cell::from_words([words[2 * at], words[2 * at + 1]])
 }
+
+/// Words of a cell.
+const CELL_WORDS: usize = 2;
 
 #[inline(always)]
 fn set(words: &mut [u64], at: usize, cell: Cell) {
@@ -182,6 +187,38 @@ impl Filter for InvertibleBloomFilter {
 
     fn fill(&self) -> f64 {
         self.shares(|cell| !cell.is_empty()).iter().sum::<f64>() / PROBES as f64
+    }
+
+    fn count_steps(&self) -> Option<Vec<usize>> {
+        Some(vec![CELL_WORDS])
+    }
+
+    /// For each sub-table, cells that are not empty, and those that hold several keys.
+    fn count_words(&self, _: usize, words: Range<usize>, counts: &mut CellCounts) {
+        let each = self.each as usize;
+        let cells = words.start / CELL_WORDS..(words.end / CELL_WORDS).min(each * PROBES);
+        for at in cells {
+            let cell = get(self.sums.words(), at);
+            if !cell.is_empty() {
+                counts.add(at / each, 1);
+                counts.add(PROBES + at / each, u64::from(!cell.is_pure()));
+            }
+        }
+    }
+
+    fn stats_of(&self, counts: &CellCounts) -> CellStats {
+        let share = |at| counts.get(at) as f64 / self.each as f64;
+        CellStats {
+            fill: (0..PROBES).map(share).sum::<f64>() / PROBES as f64,
+            fpr: (PROBES..2 * PROBES).map(share).product(),
+            ..CellStats::default()
+        }
+    }
+
+    fn writes(&self, hashes: &[u64], word: &mut dyn FnMut(usize, usize)) -> bool {
+        let cells = hashes.iter().flat_map(|&hash| places(hash, self.each));
+        cells.flat_map(|at| CELL_WORDS * at..CELL_WORDS * (at + 1)).for_each(|at| word(0, at));
+        true
     }
 }
 

@@ -10,10 +10,12 @@
 //!   0); otherwise a false positive of one layer would be repeated in the next, which holds the same keys.
 
 use std::marker::PhantomData;
+use std::ops::Range;
 
 use super::ahead::{Visit, each, fetched};
 use super::block::Block;
 use super::columns::by_columns;
+use super::fastrange;
 use super::pattern::{InstructionSet, LineScheme};
 use crate::cells::{LINE_BYTES, LINE_WORDS};
 use crate::isa::prefetch;
@@ -254,6 +256,26 @@ impl Planes {
     pub fn ones(&self, words: &[u64], plane: usize) -> u64 {
         let lines = words.chunks_exact(LINE_WORDS).skip(plane).step_by(self.planes);
         lines.map(crate::cells::bits::count_ones).sum()
+    }
+
+    /// [`Planes::ones`] of every plane, in a range of words that begins with a slot.
+    pub fn each_ones(&self, words: &[u64], range: Range<usize>, mut visit: impl FnMut(usize, u64)) {
+        let words = &words[range];
+        (0..self.planes).for_each(|plane| visit(plane, self.ones(words, plane)));
+    }
+
+    /// Words of a slot.
+    pub fn slot_words(&self) -> usize {
+        self.planes * LINE_WORDS
+    }
+
+    /// Calls `word` with each word of `words` that a key with one of these hashes may write.
+    pub fn writes(&self, words: &[u64], hashes: &[u64], word: &mut dyn FnMut(usize, usize)) {
+        let slots = (words.len() / self.slot_words()) as u64;
+        for &hash in hashes {
+            let first = fastrange(hash, slots) as usize * self.slot_words();
+            (first..first + self.slot_words()).for_each(|at| word(0, at));
+        }
     }
 
     /// For reading.

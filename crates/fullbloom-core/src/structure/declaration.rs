@@ -62,8 +62,12 @@ pub trait Declared: Filter {
     /// Number of fields in files.
     const STORED: usize;
 
-    /// The attributes of the class, in order of interest.
-    fn attributes(&self) -> Vec<(&'static str, Value)>;
+    /// The attributes of the class, in order of interest. Those in `counted` are not counted again.
+    fn attributes_with(&self, counted: &[(&'static str, Value)]) -> Vec<(&'static str, Value)>;
+    /// [`Declared::attributes_with`], all of them counted.
+    fn attributes(&self) -> Vec<(&'static str, Value)> {
+        self.attributes_with(&[])
+    }
     /// One of [`Declared::attributes`], without computing the others.
     fn attribute(&self, name: &str) -> Option<Value>;
     /// Writes the fields that files contain.
@@ -87,9 +91,11 @@ pub trait Declared: Filter {
             info.extend([("approx_count", Value::Real(items)), ("approx_count_sd", Value::Real(sd))]);
         }
         info.push(("fpr", Value::Real(cells.fpr)));
-        info.extend(self.missed().map(|share| ("fnr", Value::Real(share))));
+        let missed = cells.counted.iter().find(|(name, _)| *name == "fnr").map(|(_, share)| share.clone());
+        info.extend(missed.or_else(|| self.missed().map(Value::Real)).map(|share| ("fnr", share)));
         info.push(("fill", Value::Real(cells.fill)));
-        info.extend(self.attributes().into_iter().filter(|(_, value)| *value != Value::Nothing));
+        let attributes = self.attributes_with(&cells.counted);
+        info.extend(attributes.into_iter().filter(|(_, value)| *value != Value::Nothing));
         info.extend([
             ("seed", Value::Number(self.hasher().seed())),
             ("keyed", Value::Flag(self.hasher().is_keyed())),
@@ -330,8 +336,14 @@ macro_rules! declared {
             ];
             const STORED: usize = <[&str]>::len(&[$(stringify!($f)),*]);
 
-            fn attributes(&self) -> Vec<(&'static str, $crate::structure::Value)> {
-                vec![$((stringify!($s), $crate::structure::declaration::FieldValue::value(self.$s())),)*]
+            fn attributes_with(
+                &self,
+                counted: &[(&'static str, $crate::structure::Value)],
+            ) -> Vec<(&'static str, $crate::structure::Value)> {
+                vec![$((stringify!($s), match counted.iter().find(|(name, _)| *name == stringify!($s)) {
+                    Some((_, value)) => value.clone(),
+                    None => $crate::structure::declaration::FieldValue::value(self.$s()),
+                }),)*]
             }
 
             fn attribute(&self, name: &str) -> Option<$crate::structure::Value> {

@@ -29,7 +29,7 @@ pub mod values;
 
 pub use crate::key::source::HashSource;
 pub use algebra::{Intersectable, Mergeable};
-pub use cell_stats::CellStats;
+pub use cell_stats::{CellCounts, CellStats};
 pub use declaration::Declared;
 pub use job::Job;
 pub use traits::{

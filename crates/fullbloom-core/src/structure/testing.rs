@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Declared, Loadable};
+use super::{CellCounts, Declared, Loadable, Value};
 use crate::cells::Memory;
 use crate::container::{ContainerIndex, Header, Verify};
 use crate::error::{Error, Result};
@@ -71,13 +71,23 @@ fn rebuilt<F: Loadable>(
     F::load(&header, hasher, &mut section)
 }
 
-/// What one count of the cells says, and the set bits of the file where they determine it, is what each method says.
+/// What one count of the cells says, and one in slices, is what each method says.
 pub(crate) fn one_count_suffices<F: Declared>(filter: &F) {
     let stats = filter.cell_stats();
     assert_eq!((stats.fill, stats.fpr, stats.estimated), (filter.fill(), filter.fpr(), filter.estimated()));
-    let sections = filter.container().sections;
-    let set: Vec<u64> = sections.iter().map(|it| it.bytes.iter().map(|b| u64::from(b.count_ones())).sum()).collect();
-    assert!(filter.stats_of_bits(&set).is_none_or(|of_bits| of_bits == stats));
+    assert!(stats.counted.iter().all(|(name, value)| {
+        filter.attribute(name).as_ref() == Some(value) || filter.missed().map(Value::Real).as_ref() == Some(value)
+    }));
+    if let Some(steps) = filter.count_steps() {
+        let (mut counts, sections) = (CellCounts::default(), filter.container().sections);
+        for (at, (section, step)) in sections.iter().zip(steps).enumerate().filter(|(_, (_, step))| *step > 0) {
+            let words = section.bytes.len().div_ceil(8);
+            (0..words).step_by(3 * step).for_each(|start| {
+                filter.count_words(at, start..words.min(start + 3 * step), &mut counts);
+            });
+        }
+        assert_eq!(filter.stats_of(&counts), stats);
+    }
     assert!(filter.attributes().into_iter().all(|(name, value)| filter.attribute(name) == Some(value)));
     assert_eq!(filter.attribute("no attribute"), None);
 }

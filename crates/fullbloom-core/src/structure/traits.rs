@@ -1,6 +1,7 @@
 //! The operations of a structure, as traits. A structure implements those that it supports, and its Python class has
 //! the matching methods.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use crate::key::{KeyDomains, KeyHasher};
 use crate::scheme::ahead::{answer_ahead, change_ahead};
 use crate::sizing::Law;
 use crate::sizing::chain::Member;
-use crate::structure::{CellStats, Job};
+use crate::structure::{CellCounts, CellStats, Job};
 
 /// A value shown by `info()`.
 #[derive(Clone, Debug, PartialEq)]
@@ -101,12 +102,27 @@ pub trait Filter: Send + Sync + Sized {
     fn fill(&self) -> f64;
     /// [`Filter::fill`], [`Filter::fpr`] and [`Filter::estimated`] from one count of the cells, where one suffices.
     fn cell_stats(&self) -> CellStats {
-        CellStats { fill: self.fill(), fpr: self.fpr(), estimated: self.estimated() }
+        let (mut counts, sections) = (CellCounts::default(), self.container().sections);
+        let steps = self.count_steps().unwrap_or_default();
+        for (at, (section, _)) in sections.iter().zip(steps).enumerate().filter(|(_, (_, step))| *step > 0) {
+            self.count_words(at, 0..section.bytes.len().div_ceil(8), &mut counts);
+        }
+        self.stats_of(&counts)
     }
-    /// [`Filter::cell_stats`] if each section of its file has this many set bits; `None` if these numbers do not
-    /// determine them. Others count the bits of such a structure, a part of a section at a time.
-    fn stats_of_bits(&self, _set: &[u64]) -> Option<CellStats> {
+    /// For each section of its file, the number of words to whose multiples a slice of a count must extend; 0 for a
+    /// section that need not be counted. `None` if the cells can only be counted at once.
+    fn count_steps(&self) -> Option<Vec<usize>> {
         None
+    }
+    /// Counts the cells in these words of a section. The sums of all slices give [`Filter::stats_of`].
+    fn count_words(&self, _section: usize, _words: Range<usize>, _counts: &mut CellCounts) {}
+    /// [`Filter::cell_stats`], given the counts of all cells.
+    fn stats_of(&self, _counts: &CellCounts) -> CellStats {
+        CellStats { fill: self.fill(), fpr: self.fpr(), estimated: self.estimated(), ..CellStats::default() }
+    }
+    /// Differs if cells were cleared by additions, so that slices counted before and after do not add up.
+    fn num_expired(&self) -> u64 {
+        0
     }
     /// The law of the set bits and the number of all bits, if the cells are bits of one section and their fill determines
     /// the rate.
@@ -133,8 +149,8 @@ pub trait Filter: Send + Sync + Sized {
     fn save(&self, path: &Path) -> Result<()> {
         container::save(&self.container(), path)
     }
-    /// Calls `word` with the section and the index of each word that adding one of the keys may write. Returns false if
-    /// adding may write anywhere; an empty batch is enough to find out.
+    /// Calls `word` with the section and the index of each word that adding or removing one of the keys may write.
+    /// Returns false if that may write anywhere; an empty batch is enough to find out.
     fn writes(&self, _hashes: &[u64], _word: &mut dyn FnMut(usize, usize)) -> bool {
         false
     }

@@ -9,6 +9,7 @@
 //! [`Generations::advance`].
 
 use std::marker::PhantomData;
+use std::ops::Range;
 
 use crate::cells::Memory;
 use crate::container::{Container, Header, Section, kind, tag};
@@ -19,7 +20,7 @@ use crate::scheme::planes::{Planes, Rule};
 use crate::sizing::{Law, any_among, blocked, shown};
 use crate::structure::memories::memory_methods;
 use crate::structure::traits::write_methods;
-use crate::structure::{Addable, Declared, Filter, Sections};
+use crate::structure::{Addable, CellCounts, CellStats, Declared, Filter, Sections};
 use crate::window::plan::{MAX_GENERATIONS, Plan, too_large};
 use crate::window::steps::Steps;
 
@@ -95,6 +96,8 @@ pub struct Generations<V> {
     /// Latest time, and the time at which the active plane began; `None` before the first `advance`.
     pub(super) clock: Option<(f64, f64)>,
     warned: bool,
+    /// Generations that expired since it was created or loaded.
+    expired: u64,
     kind: PhantomData<V>,
 }
 
@@ -121,6 +124,7 @@ impl<V: Kind> Generations<V> {
             active: 0,
             clock: None,
             warned: false,
+            expired: 0,
             kind,
         }
     }
@@ -151,6 +155,7 @@ impl<V: Kind> Generations<V> {
         self.planes.clear(self.memory.writable()?, next);
         self.written[next] = 0;
         self.active = next;
+        self.expired += 1;
         Ok(())
     }
 
@@ -253,6 +258,32 @@ where
 
     fn fill(&self) -> f64 {
         crate::cells::bits::count_ones(self.memory.words()) as f64 / (self.memory.len_bytes() as f64 * 8.0)
+    }
+
+    fn count_steps(&self) -> Option<Vec<usize>> {
+        Some(vec![self.planes.slot_words()])
+    }
+
+    fn count_words(&self, _: usize, words: Range<usize>, counts: &mut CellCounts) {
+        self.planes.each_ones(self.memory.words(), words, |plane, ones| counts.add(plane, ones));
+    }
+
+    fn stats_of(&self, counts: &CellCounts) -> CellStats {
+        let law = blocked::law(self.lines, self.planes.num_hashes() / 4);
+        let planes = (0..self.plan.generations).map(|plane| counts.get(plane));
+        let fill = planes.clone().sum::<u64>() as f64 / (self.memory.len_bytes() as f64 * 8.0);
+        let fpr = any_among(planes.map(|ones| law.fpr_of_fill(ones as f64 / (self.lines as f64 * 512.0))));
+        CellStats { fill, fpr, ..CellStats::default() }
+    }
+
+    fn num_expired(&self) -> u64 {
+        self.expired
+    }
+
+    /// As long as no generation expires.
+    fn writes(&self, hashes: &[u64], word: &mut dyn FnMut(usize, usize)) -> bool {
+        self.planes.writes(self.memory.words(), hashes, word);
+        true
     }
 
     fn container(&self) -> Container<'_> {

@@ -108,6 +108,25 @@ impl Counters {
         u8::MAX >> (8 - self.shape.counter_bits.min(8))
     }
 
+    /// Estimated number of keys, its standard deviation, and the rate at that number, from the counters in `sample`:
+    /// whole lines, from anywhere.
+    pub fn estimate(&self, sample: &[u8]) -> (f64, f64, f64) {
+        let per_byte = 8 / self.shape.counter_bits;
+        let used =
+            |byte: u8| (0..per_byte).filter(|i| byte >> (i * self.shape.counter_bits) & self.most() != 0).count();
+        let set: usize = sample.iter().map(|&byte| used(byte)).sum();
+        let shape = Shape { num_cells: sample.len() as u64 * u64::from(per_byte), ..self.shape };
+        let (items, deviation) = shape.law().estimate(set as f64 / shape.num_cells as f64);
+        if !items.is_finite() {
+            return (f64::INFINITY, f64::INFINITY, 1.0);
+        }
+        let parts = self.shape.num_cells as f64 / shape.num_cells as f64;
+        // Each key is in the sample with probability 1 / parts.
+        let keys = items * parts;
+        let variance = (deviation * parts).powi(2) + keys * (parts - 1.0).max(0.0);
+        (keys, variance.sqrt(), self.shape.fpr(keys, 1))
+    }
+
     fn lines(&self) -> u64 {
         self.shape.words() / LINE_WORDS as u64
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use fullbloom_core::cells::LINE_BYTES;
 use fullbloom_core::counting::{Layout, Shape};
 use fullbloom_core::wire::Counters;
 use pyo3::prelude::*;
@@ -63,6 +64,17 @@ impl WireCounters {
             return Err(parameter(py, format!("shard must be below {}, got {shard}", self.core.shards())));
         }
         Ok(self.core.range(shard))
+    }
+
+    /// Estimated number of keys, its standard deviation, and the rate, from the counters of whole lines of 64 bytes.
+    #[pyo3(signature = (sample: "bytes") -> "tuple[float, float, float]")]
+    fn estimate(&self, sample: &Bound<'_, PyBytes>) -> PyResult<(f64, f64, f64)> {
+        let bytes = sample.as_bytes();
+        if bytes.is_empty() || !bytes.len().is_multiple_of(LINE_BYTES) {
+            let message = format!("sample must be one line of {LINE_BYTES} bytes or more, got {} bytes", bytes.len());
+            return Err(parameter(sample.py(), message));
+        }
+        Ok(self.core.estimate(bytes))
     }
 
     /// The hash of one key, 8 bytes.

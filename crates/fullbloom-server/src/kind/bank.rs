@@ -2,6 +2,7 @@
 //! registry, because structures of the registry take one word.
 
 use std::any::Any;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,10 +13,11 @@ use fullbloom_core::growth::Growth;
 use fullbloom_core::key::{Domain, KeyDomains, KeyHasher};
 use fullbloom_core::registry::Variant;
 use fullbloom_core::structure::opening::OpenOptions;
-use fullbloom_core::structure::{CellStats, Value};
+use fullbloom_core::structure::{CellCounts, CellStats, Value};
 
 use super::foreign::rows as foreign;
 use super::keying::Keying;
+use super::sections::{bytes_of, count_ones};
 use super::spec::Spec;
 use super::traits::Kind;
 use crate::fault::{Code, Fault, Result};
@@ -125,7 +127,7 @@ fn stats(bank: &FilterBank, set: u64) -> CellStats {
     let bits = 8 * bank.line_bytes();
     // Without a set bit there is no key.
     let fpr = if set == 0 { 0.0 } else { mean_fpr(bank) };
-    CellStats { fill: if bits == 0 { 0.0 } else { set as f64 / bits as f64 }, fpr, estimated: None }
+    CellStats { fill: if bits == 0 { 0.0 } else { set as f64 / bits as f64 }, fpr, ..CellStats::default() }
 }
 
 /// Calls `work` with the owners and the keys of some pairs at a time, and the position of the first.
@@ -173,18 +175,21 @@ impl Kind for FilterBank {
         FilterBank::nbytes(self)
     }
     fn cell_stats(&self) -> CellStats {
-        let count = |bytes: &[u8]| -> u64 {
-            let (words, rest) = bytes.as_chunks();
-            let of_words: u64 = words.iter().map(|&word| u64::from(u64::from_ne_bytes(word).count_ones())).sum();
-            of_words + rest.iter().map(|byte| u64::from(byte.count_ones())).sum::<u64>()
-        };
-        let lines = FilterBank::container(self).sections.into_iter().filter(|section| section.kind == kind::BITS);
-        stats(self, lines.map(|section| count(section.bytes)).sum())
-    }
-    fn stats_of_bits(&self, set: &[u64]) -> Option<CellStats> {
         let sections = FilterBank::container(self).sections;
-        let lines = sections.iter().zip(set).filter(|(section, _)| section.kind == kind::BITS);
-        Some(stats(self, lines.map(|(_, set)| set).sum()))
+        let lines = sections.iter().filter(|section| section.kind == kind::BITS);
+        stats(self, lines.map(|section| count_ones(section.bytes)).sum())
+    }
+    fn count_steps(&self) -> Option<Vec<usize>> {
+        let sections = FilterBank::container(self).sections;
+        Some(sections.iter().map(|section| usize::from(section.kind == kind::BITS)).collect())
+    }
+    fn count_words(&self, section: usize, words: Range<usize>, counts: &mut CellCounts) {
+        if let Some(lines) = FilterBank::container(self).sections.get(section) {
+            counts.add(0, count_ones(bytes_of(lines.bytes, words)));
+        }
+    }
+    fn stats_of(&self, counts: &CellCounts) -> CellStats {
+        stats(self, counts.get(0))
     }
     fn info_with(&self, cells: CellStats) -> Vec<(&'static str, Value)> {
         let &Plan { capacity, fpr, max_fpr, growth, max_owners } = self.plan();

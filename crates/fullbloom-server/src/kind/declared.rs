@@ -209,7 +209,7 @@ macro_rules! kind {
             use fullbloom_core::structure::parts::Parts;
             #[allow(unused_imports)] // of what it can do
             use fullbloom_core::structure::{
-                Addable, CellStats, Countable, Declared, Filter, Loadable, Mergeable, Positioned, Removable, Value,
+                Addable, CellCounts, CellStats, Countable, Declared, Filter, Loadable, Mergeable, Positioned, Removable, Value,
             };
             use std::any::Any;
 
@@ -225,8 +225,15 @@ macro_rules! kind {
             impl Kind for Core {
                 forward!(Filter: capacity -> u64, target_fpr -> f64, num_added -> u64, fpr -> f64, fill -> f64);
                 forward!(Filter: nbytes -> u64, cell_stats -> CellStats, fpr_by_count -> Option<f64>, container -> Container<'_>);
-                fn stats_of_bits(&self, set: &[u64]) -> Option<CellStats> {
-                    Filter::stats_of_bits(self, set)
+                forward!(Filter: count_steps -> Option<Vec<usize>>);
+                fn count_words(&self, section: usize, words: std::ops::Range<usize>, counts: &mut CellCounts) {
+                    Filter::count_words(self, section, words, counts);
+                }
+                fn stats_of(&self, counts: &CellCounts) -> CellStats {
+                    Filter::stats_of(self, counts)
+                }
+                fn epoch(&self) -> u64 {
+                    Filter::nbytes(self) + Filter::num_expired(self)
                 }
                 fn info_with(&self, cells: CellStats) -> Vec<(&'static str, Value)> {
                     Declared::info_with(self, cells)
@@ -245,6 +252,10 @@ macro_rules! kind {
                 }
                 fn visit_written_words(&self, hashes: &[u64], word: &mut dyn FnMut(usize, usize)) -> bool {
                     Filter::writes(self, hashes, word)
+                }
+                fn takes_parts(&self) -> bool {
+                    // No key can be added to a static filter, so no change waits for its copy.
+                    !Kind::variant(self).capabilities.contains(&"static")
                 }
                 fn with_parts(&self, parts: Parts) -> Result<Box<dyn Kind>> {
                     let header = Filter::container(self).header;

@@ -1,6 +1,7 @@
 //! [`Kind`]: any structure of the registry behind one trait, so that the store and its commands name no structure.
 //!
 //! * `traits`: the trait; `keying`: how texts become keys; `rows`: the kinds by name; `create`: filters by name;
+//!   `sections`: parts of their files;
 //! * `declared`: the trait for each row of the registry, with the operations of its capabilities;
 //! * [`foreign`]: the trait for the filters of RedisBloom, and their dump format; [`bank`]: the trait for banks;
 //! * [`note`]: a small text, which is not a filter;
@@ -26,6 +27,7 @@ pub mod foreign;
 mod keying;
 pub mod note;
 mod rows;
+mod sections;
 pub mod settings;
 pub mod spec;
 mod traits;

@@ -1,6 +1,7 @@
 //! [`Kind`]: the trait of the structures behind the names.
 
 use std::any::Any;
+use std::ops::Range;
 use std::sync::Arc;
 
 use fullbloom_core::bank::FilterBank;
@@ -9,7 +10,7 @@ use fullbloom_core::growth::Growth;
 use fullbloom_core::key::{Domain, KeyDomains, KeyHasher};
 use fullbloom_core::registry::Variant;
 use fullbloom_core::structure::parts::Parts;
-use fullbloom_core::structure::{CellStats, Value};
+use fullbloom_core::structure::{CellCounts, CellStats, Value};
 
 use super::foreign::dump_format::DumpFormat;
 use super::keying::Keying;
@@ -44,12 +45,23 @@ pub trait Kind: Any + Send + Sync {
     fn nbytes(&self) -> u64;
     /// Fill, rate and estimate from one count of the cells.
     fn cell_stats(&self) -> CellStats {
-        CellStats { fill: self.fill(), fpr: self.fpr(), estimated: None }
+        CellStats { fill: self.fill(), fpr: self.fpr(), ..CellStats::default() }
     }
-    /// [`Kind::cell_stats`] if the sections of its file have so many set bits; `None` if these numbers do not determine
-    /// them.
-    fn stats_of_bits(&self, _set: &[u64]) -> Option<CellStats> {
+    /// For each section of its file, the number of words to whose multiples a slice of a count must extend; 0 for a
+    /// section that need not be counted. `None` if the cells can only be counted at once.
+    fn count_steps(&self) -> Option<Vec<usize>> {
         None
+    }
+    /// Counts the cells in these words of a section. The sums of all slices give [`Kind::stats_of`].
+    fn count_words(&self, _section: usize, _words: Range<usize>, _counts: &mut CellCounts) {}
+    /// [`Kind::cell_stats`], given the counts of all cells.
+    fn stats_of(&self, _counts: &CellCounts) -> CellStats {
+        self.cell_stats()
+    }
+    /// Differs once the filter has grown, or once keys have expired: what was copied or counted before is then no part
+    /// of it.
+    fn epoch(&self) -> u64 {
+        self.nbytes()
     }
     /// The model rate by the number of keys, without a look at the cells, if there is a law for it.
     fn fpr_by_count(&self) -> Option<f64> {
@@ -66,10 +78,14 @@ pub trait Kind: Any + Send + Sync {
     fn container(&self) -> Container<'_>;
     /// A copy in its own memory.
     fn duplicate(&self) -> Result<Box<dyn Kind>>;
-    /// Calls `word` with the section and position of each word that adding the keys may write, as long as the filter
-    /// does not grow. Returns false for a kind in which adding may write anywhere; an empty batch is enough to find
-    /// out.
+    /// Calls `word` with the section and position of each word that adding or removing the keys may write, as long as
+    /// the [`Kind::epoch`] is the same. Returns false for a kind in which that may write anywhere; an empty batch is
+    /// enough to find out.
     fn visit_written_words(&self, _hashes: &[u64], _word: &mut dyn FnMut(usize, usize)) -> bool {
+        false
+    }
+    /// True if [`Kind::with_parts`] is possible.
+    fn takes_parts(&self) -> bool {
         false
     }
     /// The filter with these cells, which are its own, and the numbers of this one.

@@ -1,25 +1,31 @@
 //! Counts of a filter's cells. Those of a large filter are counted in slices.
 //!
-//! Each slice is counted under the filter's lock, which is fair, so a change waits for one slice at most. Adding a key
-//! only sets bits: the number of set bits that such a count finds lies between the true numbers at its start and at its
-//! end, and so do the fill, the rate and the estimate that follow from it. Any other change, such as clearing the
-//! filter, starts the count over. Filters whose stats do not follow from the number of set bits are counted at once, under
-//! the lock.
+//! Each slice is counted under the filter's lock, which is fair, so a change waits for one slice at most. Each cell is
+//! counted as it is at some moment between the start and the end of the count. In kinds in which adding only sets cells
+//! and nothing is removed in the meantime, the counts therefore lie between the true ones at the start and at the end,
+//! and so do the fill, the rate and the estimate that follow from them. In all kinds, they differ from the true ones at
+//! the end by at most the cells that changed in the meantime. A change of the whole filter, such as clearing it, starts
+//! the count over, and so do growth and the expiry of keys. Kinds that cannot be counted in slices are counted at
+//! once, under the lock.
 //!
 //! A count of a filter that does not change is kept until the next change. The rate without a count comes from the
 //! number of keys if there is a law for it; otherwise a count is used until twenty times its duration have passed.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+
+use fullbloom_core::structure::CellCounts;
 
 use super::Entry;
 use super::entry::SMALL;
 use super::stats::{FilterStats, Known};
 use crate::blocking::aside;
+use crate::kind::Kind;
 
-/// The bytes counted while changes wait: 0.1 ms of work.
-const SLICE: usize = if cfg!(test) { 4 << 10 } else { 512 << 10 };
+/// The words counted while changes wait: 0.01 ms of work for bits, 0.3 ms for cells that straddle words.
+const SLICE: usize = if cfg!(test) { 512 } else { 16 << 10 };
 /// The longest pause between two slices of a filter that changes; otherwise it lasts as long as the slice took.
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 /// The number of attempts before the cells are counted at once.
@@ -30,10 +36,10 @@ const REUSES: u32 = 20;
 /// The result of one attempt to count in slices.
 enum Attempt {
     Counted(FilterStats),
-    /// There was a change other than adding keys.
+    /// There was a change other than of single keys.
     Changed,
-    /// The number of set bits does not determine the stats.
-    NotBits,
+    /// The cells can only be counted at once.
+    AtOnce,
 }
 
 impl Entry {
@@ -98,9 +104,9 @@ impl Entry {
             return known.value;
         }
         let by_keys = || self.peek().fpr_by_count();
-        let by_bits = || self.count_in_slices().map(|stats| stats.fpr);
+        let by_cells = || self.count_in_slices().map(|stats| stats.fpr);
         // Without a pause for changes, unlike other work over a whole filter: it is rare enough by itself.
-        let found = Known::of(&self.lsn, || by_keys().or_else(by_bits).unwrap_or_else(|| self.peek().fpr()));
+        let found = Known::of(&self.lsn, || by_keys().or_else(by_cells).unwrap_or_else(|| self.peek().fpr()));
         known.insert(found).value
     }
 
@@ -115,54 +121,49 @@ impl Entry {
             match self.try_count_slices() {
                 Attempt::Counted(stats) => return Some(stats),
                 Attempt::Changed => {}
-                Attempt::NotBits => return None,
+                Attempt::AtOnce => return None,
             }
         }
         None
     }
 
     fn try_count_slices(&self) -> Attempt {
-        let (rewrites, lengths) = {
+        let (state, slices) = {
             let filter = self.peek();
-            let lengths: Vec<usize> = filter.container().sections.iter().map(|section| section.bytes.len()).collect();
-            if filter.stats_of_bits(&vec![0; lengths.len()]).is_none() {
-                return Attempt::NotBits;
-            }
-            (self.journals.rewrites(), lengths)
+            let Some(steps) = filter.count_steps() else { return Attempt::AtOnce };
+            let lengths = filter.container().sections.into_iter().map(|section| section.bytes.len().div_ceil(8));
+            let sections = lengths.zip(steps).enumerate().filter(|(_, (_, step))| *step > 0);
+            let slices: Vec<_> = sections.flat_map(|(at, (words, step))| slices_of(at, words, step)).collect();
+            (self.state_of(filter.as_ref()), slices)
         };
-        let mut set = vec![0; lengths.len()];
-        for (at, &length) in lengths.iter().enumerate() {
-            for start in (0..length).step_by(SLICE) {
-                let (begun, lsn, filter) = (Instant::now(), self.lsn.load(Ordering::Acquire), self.read());
-                let container = filter.container();
-                let slice = start..length.min(start + SLICE);
-                let bytes = container.sections.get(at).and_then(|section| section.bytes.get(slice));
-                let (Some(bytes), true) = (bytes, self.journals.rewrites() == rewrites) else {
-                    return Attempt::Changed;
-                };
-                set[at] += count_ones(bytes);
-                drop(container);
-                drop(filter);
-                // Otherwise the system may suspend this thread in the middle of a slice, while changes wait.
-                if self.lsn.load(Ordering::Acquire) != lsn {
-                    aside(|| std::thread::sleep(begun.elapsed().min(LONGEST_PAUSE)));
-                }
+        let mut counts = CellCounts::default();
+        for (section, words) in slices {
+            let (begun, lsn, filter) = (Instant::now(), self.lsn.load(Ordering::Acquire), self.read());
+            if self.state_of(filter.as_ref()) != state {
+                return Attempt::Changed;
+            }
+            filter.count_words(section, words, &mut counts);
+            drop(filter);
+            // Otherwise the system may suspend this thread in the middle of a slice, while changes wait.
+            if self.lsn.load(Ordering::Acquire) != lsn {
+                aside(|| std::thread::sleep(begun.elapsed().min(LONGEST_PAUSE)));
             }
         }
         let filter = self.read();
-        let sections = filter.container().sections;
-        let is_same = sections.iter().map(|section| section.bytes.len()).eq(lengths);
-        match filter.stats_of_bits(&set) {
-            Some(stats) if is_same && self.journals.rewrites() == rewrites => {
-                Attempt::Counted(FilterStats::with_count(filter.as_ref(), stats))
-            }
-            _ => Attempt::Changed,
+        if self.state_of(filter.as_ref()) != state {
+            return Attempt::Changed;
         }
+        Attempt::Counted(FilterStats::with_count(filter.as_ref(), filter.stats_of(&counts)))
+    }
+
+    /// Differs after a change other than of single keys.
+    fn state_of(&self, filter: &dyn Kind) -> (u64, u64) {
+        (self.journals.rewrites(), filter.epoch())
     }
 }
 
-fn count_ones(bytes: &[u8]) -> u64 {
-    let (words, rest) = bytes.as_chunks();
-    let of_words: u64 = words.iter().map(|&word| u64::from(u64::from_ne_bytes(word).count_ones())).sum();
-    of_words + rest.iter().map(|byte| u64::from(byte.count_ones())).sum::<u64>()
+/// The slices of a section, and its number.
+fn slices_of(section: usize, words: usize, step: usize) -> impl Iterator<Item = (usize, Range<usize>)> {
+    let slice = step * (SLICE / step).max(1);
+    (0..words).step_by(slice).map(move |start| (section, start..words.min(start + slice)))
 }

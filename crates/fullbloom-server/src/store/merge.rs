@@ -54,7 +54,7 @@ impl Store {
         let mut file = self.write_new(entry.id, merged.as_ref())?;
         let mut added: Vec<Run> = Vec::new();
         for _ in 0..ROUNDS {
-            let Some(runs) = journal.take() else { return Ok(None) };
+            let Some(runs) = journal.take_added() else { return Ok(None) };
             let words: usize = runs.iter().map(|(_, words)| words.len()).sum();
             if !add_runs(merged.as_mut(), &runs) {
                 return Ok(None);
@@ -66,7 +66,7 @@ impl Store {
         }
         let _names = self.lock_catalogue();
         let mut filter = entry.write();
-        match journal.take() {
+        match journal.take_added() {
             Some(runs) if add_runs(merged.as_mut(), &runs) => added.extend(runs),
             _ => return Ok(None),
         }

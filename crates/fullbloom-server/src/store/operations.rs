@@ -180,7 +180,7 @@ impl Store {
             Err(fault) if matches!(fault.code, Code::Unsupported | Code::Invalid) => return Err(fault.clone()),
             _ => {}
         }
-        entry.journals.record(record, filter.nbytes());
+        entry.journals.record(record, filter);
         self.reach("change.applied")?;
         let lsn = if done.is_ok() { self.log.append(record)? } else { self.log.append_refused(record)? };
         self.reach("change.appended")?;

@@ -1,9 +1,10 @@
-//! Copies a filter in slices, between which keys are added.
+//! Copies a filter in slices, between which keys are added and removed.
 //!
 //! Each slice is copied under the filter's lock. The lock is fair, so a change waits for one slice at most. Words that
 //! keys wrote in the meantime are copied again, the last few together with the filter's numbers. The copy therefore
 //! equals the filter at that moment, cell by cell and number by number, and names the log record of that moment. Kinds
-//! in which adding moves other keys, and filters with other changes in the meantime, are copied at once under the lock.
+//! in which adding moves other keys, and filters with other changes in the meantime, are copied at once under the lock,
+//! into memory that the system has supplied before: supplying 240 MB may take it a second, copying them 50 ms.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -98,21 +99,17 @@ impl Entry {
 
     fn copy(&self, budget: &Arc<Budget>) -> Result<Arc<Snapshot>> {
         let held = budget.take(self.nbytes())?;
-        if let Some(copied) = self.copy_in_slices()? {
-            return Ok(Snapshot::from_copy(copied.filter, copied.lsn, copied.taken_at, held));
-        }
-        drop(held);
-        let _long = self.begin_task(&self.long_reads);
-        let filter = self.read();
-        Snapshot::new(filter.as_ref(), self.lsn.load(Ordering::Acquire), budget)
+        let copied = match self.copy_in_slices()? {
+            Some(copied) => copied,
+            None => self.copy_at_once(self.supplied_parts()?)?,
+        };
+        Ok(Snapshot::from_copy(copied.filter, copied.lsn, copied.taken_at, held))
     }
 
     /// A copy in its own memory, if `check` accepts the filter's version.
     pub fn duplicate(&self, check: impl Fn(u64) -> Result<()>) -> Result<Box<dyn Kind>> {
-        if let Some(copied) = self.copy_in_slices()? {
-            return check(copied.lsn).map(|()| copied.filter);
-        }
-        self.with_whole(|filter| check(self.version()).and_then(|()| filter.duplicate()))
+        let copied = self.copy_with_journal()?;
+        check(copied.lsn).map(|()| copied.filter)
     }
 
     /// A copy of the filter at one moment after the call; `None` if it cannot be copied in slices. The caller charges
@@ -127,7 +124,7 @@ impl Entry {
                 if !filter.visit_written_words(&[], &mut |_, _| {}) {
                     return Ok(None);
                 }
-                (self.journals.begin(filter.nbytes()), Parts::new(&filter.container())?)
+                (self.journals.begin(filter.epoch()), Parts::new(&filter.container())?)
             };
             if let Some(copied) = self.try_copy_slices(journal, parts)? {
                 return Ok(Some(copied));
@@ -136,23 +133,60 @@ impl Entry {
         Ok(None)
     }
 
-    /// A copy for a merge beside the filter: in slices, or else at once. The caller charges its bytes to the budget.
+    /// A copy in its own memory: in slices, or else at once. The caller charges its bytes to the budget.
     pub(super) fn copy_with_journal(&self) -> Result<FilterCopy<'_>> {
         if let Some(copied) = self.copy_in_slices()? {
             return Ok(copied);
         }
+        if self.nbytes() < SMALL {
+            return self.copy_at_once(None);
+        }
+        let parts = self.supplied_parts()?;
         let mut whole = self.lock_scan();
-        let (begun, long) = (Instant::now(), self.begin_task(&self.long_reads));
-        let filter = self.read();
-        let (journal, lsn) = (self.journals.begin(filter.nbytes()), self.lsn.load(Ordering::Acquire));
-        let copied = filter.duplicate()?;
-        drop(filter);
-        drop(long);
+        let begun = Instant::now();
+        let copied = self.copy_at_once(parts)?;
         whole.last = Some((Instant::now(), begun.elapsed(), self.lsn.load(Ordering::Acquire)));
-        Ok(FilterCopy { filter: copied, lsn, taken_at: begun, journal })
+        Ok(copied)
     }
 
-    /// `None` if there was a change other than adding keys.
+    /// Memory for a copy, supplied by the system; `None` for a kind that is not copied so.
+    fn supplied_parts(&self) -> Result<Option<Parts>> {
+        let mut parts = {
+            let filter = self.read();
+            if !filter.takes_parts() {
+                return Ok(None);
+            }
+            Parts::new(&filter.container())?
+        };
+        let end = parts.len();
+        for start in (0..end).step_by(SLICE) {
+            parts.supply(start..end.min(start + SLICE))?;
+        }
+        Ok(Some(parts))
+    }
+
+    /// A copy while changes wait; into `parts`, unless the filter's sections have changed.
+    fn copy_at_once(&self, parts: Option<Parts>) -> Result<FilterCopy<'_>> {
+        let _long = self.begin_task(&self.long_reads);
+        let filter = self.read();
+        let (journal, taken_at) = (self.journals.begin(filter.epoch()), Instant::now());
+        let lsn = self.lsn.load(Ordering::Acquire);
+        let into_parts = |mut parts: Parts| {
+            let container = filter.container();
+            let lengths = container.sections.iter().map(|section| section.bytes.len()).sum::<usize>();
+            (parts.len() == lengths).then(|| {
+                parts.copy(&container, 0..lengths)?;
+                filter.with_parts(parts)
+            })
+        };
+        let copied = match parts.and_then(into_parts) {
+            Some(copied) => copied?,
+            None => filter.duplicate()?,
+        };
+        Ok(FilterCopy { filter: copied, lsn, taken_at, journal })
+    }
+
+    /// `None` if there was a change other than of single keys.
     fn try_copy_slices<'a>(&'a self, journal: JournalGuard<'a>, mut parts: Parts) -> Result<Option<FilterCopy<'a>>> {
         let (mut at, end, mut late, mut rounds) = (0, parts.len(), DirtyWords::default(), 0);
         loop {

@@ -11,14 +11,30 @@ use crate::fault::Result;
 use crate::fault_points::{Action, Child, arm};
 use crate::kind::{Kind, Spec};
 
-/// Kinds that are copied in slices, one of which grows, and one kind that is not.
+fn kind(name: &'static str) -> Spec {
+    Spec { kind: name.into(), seed: 5, ..Spec::default() }
+}
+
+/// Kinds that are copied in slices, one of which grows, and in which adding only sets cells.
 pub(super) fn specs() -> Vec<Spec> {
-    let kind = |name: &'static str| Spec { kind: name.into(), seed: 5, ..Spec::default() };
     let bloom = |layout: &'static str| kind("bloom").with("capacity", 60_000).with("layout", layout);
     let mut specs: Vec<Spec> = ["classic", "blocked", "two-block"].map(bloom).into();
     specs.push(kind("scalable").with("initial_capacity", 30_000));
     specs.push(kind("redisbloom").with("capacity", 60_000));
-    specs.push(kind("counting").with("capacity", 30_000));
+    specs.extend(["classic", "blocked"].map(|layout| kind("counting").with("capacity", 30_000).with("layout", layout)));
+    specs
+}
+
+/// Kinds in which cells also become free, or that are copied at once.
+pub(super) fn other_specs() -> Vec<Spec> {
+    let sliced = ["variable-increment", "deletable", "retouched", "layered", "rolling", "aging", "invertible"];
+    let at_once = ["spectral", "cuckoo", "d-left", "quotient", "stable", "prefix", "redisbloom-cuckoo"];
+    let names = sliced.into_iter().chain(at_once);
+    let mut specs: Vec<Spec> = names.map(|name| kind(name).with("capacity", 60_000)).collect();
+    // Generations expire all the time.
+    specs.push(kind("rolling").with("capacity", 8_000).with("fpr", "1e-4"));
+    specs.push(kind("compact").with("capacity", 60_000));
+    specs.push(kind("bank").with("capacity", 50));
     specs
 }
 
@@ -34,27 +50,46 @@ pub(super) fn in_memory() -> Result<Store> {
 }
 
 /// A change of a filter: usually another key.
-fn step(store: &Store, entry: &Entry, key: u64) -> Result<Lsn> {
-    if key.is_multiple_of(499) && entry.settings.spec.kind != "redisbloom" {
+fn step(store: &Store, entry: &Entry, number: u64) -> Result<Lsn> {
+    let kind: &str = &entry.settings.spec.kind;
+    if number.is_multiple_of(499) && kind != "redisbloom" && kind != "redisbloom-cuckoo" {
         return store.clear(entry);
     }
-    let target = if key.is_multiple_of(3) { entry.at(None).with_domains(KeyDomains::HASHED) } else { entry.at(None) };
-    let words = [key, key.rotate_left(32)];
-    store.add(target, &words[..entry.keying.width()], &mut [0])
+    let target =
+        if number.is_multiple_of(3) { entry.at(None).with_domains(KeyDomains::HASHED) } else { entry.at(None) };
+    // Few keys, where they can be removed, so that most of those removed are present.
+    let removes = entry.read().check_removes().is_ok();
+    let key = if removes { Draws(number % 256).next() } else { number };
+    if removes && number.is_multiple_of(5) {
+        return store.remove(target, &[key], &mut [0]);
+    }
+    if kind == "compact" {
+        return store.add_pairs(target, &[key], &[1 + number % 7]);
+    }
+    store.add(target, &[key, key.rotate_left(32)][..entry.keying.width()], &mut [0])
+}
+
+/// The first keys of a filter.
+fn add_first(store: &Store, entry: &Entry) -> Result<Lsn> {
+    let words: Vec<u64> = (0..36_000u64).map(|key| Draws(key).next()).collect();
+    let keys = words.len() / entry.keying.width();
+    if entry.settings.spec.kind == "compact" {
+        return store.add_pairs(entry, &words, &vec![1; keys]);
+    }
+    store.add(entry, &words, &mut vec![0; keys])
 }
 
 #[test]
 fn a_copy_is_the_filter_at_the_record_that_it_names() -> Result<()> {
-    for (at, spec) in specs().into_iter().enumerate() {
+    for (at, spec) in specs().into_iter().chain(other_specs()).enumerate() {
         let store = in_memory()?;
         let (entry, _) = store.create(b"a", Settings::of(spec.clone()))?;
-        let first: Vec<u64> = (0..36_000u64).map(|key| Draws(key).next()).collect();
-        store.add(&entry, &first, &mut vec![0; first.len() / entry.keying.width()])?;
+        add_first(&store, &entry)?;
         let (mut changes, mut draws) = (BTreeMap::new(), Draws(at as u64));
         let change = || {
             let key = draws.next();
-            let done = step(&store, &entry, key);
-            changes.insert(done.map_or(0, |lsn| lsn.0), key);
+            // A refused change changes nothing.
+            changes.extend(step(&store, &entry, key).map(|lsn| (lsn.0, key)));
             if key % 16 == 0 {
                 thread::sleep(std::time::Duration::from_micros(100));
             }
@@ -64,7 +99,7 @@ fn a_copy_is_the_filter_at_the_record_that_it_names() -> Result<()> {
         // The same changes again, one by one.
         let again = in_memory()?;
         let (other, _) = again.create(b"a", Settings::of(spec.clone()))?;
-        again.add(&other, &first, &mut vec![0; first.len() / entry.keying.width()])?;
+        add_first(&again, &other)?;
         for copy in copies {
             let later = changes.split_off(&(copy.lsn + 1));
             for key in std::mem::replace(&mut changes, later).into_values() {

@@ -46,8 +46,8 @@ impl FilterStats {
     }
 
     pub(super) fn with_count(filter: &dyn Kind, cells: CellStats) -> Self {
-        let (fill, estimated, details) = (Some(cells.fill), cells.estimated, filter.info_with(cells));
-        FilterStats { details, fill, estimated, ..Self::without_count(filter, cells.fpr) }
+        let (fill, fpr, estimated) = (Some(cells.fill), cells.fpr, cells.estimated);
+        FilterStats { details: filter.info_with(cells), fill, estimated, ..Self::without_count(filter, fpr) }
     }
 
     /// True if it holds more keys than it was sized for, so that its rate exceeds the requested one.

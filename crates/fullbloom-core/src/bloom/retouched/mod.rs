@@ -8,6 +8,8 @@
 //!
 //! Positions are those of scheme `mcg`, each counted once a key.
 
+use std::ops::Range;
+
 use crate::cells::{LINE_WORDS, Memory, PackedCells, bits};
 use crate::container::{Header, kind};
 use crate::error::{Error, Result};
@@ -18,10 +20,11 @@ use crate::scheme::mcg::Mcg;
 use crate::scheme::positions::{Positions, has_bits_past};
 use crate::scheme::{Scheme, fastrange};
 use crate::sizing::{all_of, classic};
+use crate::structure::cell_stats::{CellCounts, CellStats, SET};
 use crate::structure::declaration::{names, structure};
 use crate::structure::load::{Load, load_answers, load_takes};
 use crate::structure::memories::{clear_method, memory_methods};
-use crate::structure::{Addable, Filter, Loadable, Positioned, Sections};
+use crate::structure::{Addable, Filter, Loadable, Positioned, Sections, Value};
 
 structure! {
     /// A Bloom filter from which harmful false positives are removed, at the price of missing some of
@@ -199,11 +202,12 @@ impl RetouchedBloomFilter {
         Ok(wanted - want)
     }
 
-    /// Set bits that members have lost, and all bits that members set, each counted once a member.
-    fn lost(&self) -> (u64, u64) {
+    /// Set bits that members have lost, and all bits that members set, each counted once a member; of these words of
+    /// members.
+    fn lost_in(&self, range: Range<usize>) -> (u64, u64) {
         let (mut lost, mut all) = (0u64, 0u64);
         let words = self.bits.words();
-        for (i, &word) in self.members.words().iter().enumerate() {
+        for (i, &word) in range.clone().zip(&self.members.words()[range]) {
             if word == 0 {
                 continue;
             }
@@ -220,13 +224,21 @@ impl RetouchedBloomFilter {
 
     /// Estimated share of the members that are missed: 1 - (1 - lost share of their bits)^k.
     pub fn fnr(&self) -> f64 {
-        let (lost, all) = self.lost();
+        let (lost, all) = self.lost_in(0..self.members.words().len());
+        self.fnr_of(lost, all)
+    }
+
+    fn fnr_of(&self, lost: u64, all: u64) -> f64 {
         if lost == 0 {
             return 0.0;
         }
         classic::missed(lost as f64 / all as f64, f64::from(self.positions.num_hashes))
     }
 }
+
+/// Sums of a count besides that of the set bits: see `lost_in`.
+const LOST: usize = 1;
+const ALL: usize = 2;
 
 impl Filter for RetouchedBloomFilter {
     memory_methods! {
@@ -265,6 +277,34 @@ impl Filter for RetouchedBloomFilter {
 
     fn missed(&self) -> Option<f64> {
         Some(self.fnr())
+    }
+
+    /// Bits and the members that set them; nobody counts known false positives.
+    fn count_steps(&self) -> Option<Vec<usize>> {
+        Some(vec![1, 1, 0])
+    }
+
+    fn count_words(&self, section: usize, words: Range<usize>, counts: &mut CellCounts) {
+        if section == 0 {
+            return counts.add(SET, bits::count_ones(&self.bits.words()[words]));
+        }
+        let (lost, all) = self.lost_in(words);
+        counts.add(LOST, lost);
+        counts.add(ALL, all);
+    }
+
+    fn stats_of(&self, counts: &CellCounts) -> CellStats {
+        let fill = counts.get(SET) as f64 / self.positions.num_bits as f64;
+        let stats = CellStats { fill, fpr: all_of(fill, self.positions.num_hashes), ..CellStats::default() };
+        stats.with("fnr", Value::Real(self.fnr_of(counts.get(LOST), counts.get(ALL))))
+    }
+
+    fn writes(&self, hashes: &[u64], word: &mut dyn FnMut(usize, usize)) -> bool {
+        for bit in hashes.iter().flat_map(|&hash| Positioned::positions(self, hash)) {
+            word(0, (bit >> 6) as usize);
+            word(1, (bit >> 3) as usize);
+        }
+        true
     }
 }
 

@@ -40,7 +40,9 @@ use crate::sizing::check_fpr;
 use crate::sizing::fingerprints::cuckoo_buckets;
 use crate::structure::batch::CHUNK;
 use crate::structure::declaration::{narrow, structure};
-use crate::structure::{Addable, Countable, Declared, Filter, Loadable, Mergeable, Removable, Sections};
+use crate::structure::{
+    Addable, CellCounts, CellStats, Countable, Declared, Filter, Loadable, Mergeable, Removable, Sections,
+};
 use crate::table::cuckoo::places::Places;
 use crate::table::{CuckooFilter, CuckooShape};
 
@@ -201,6 +203,25 @@ impl Filter for DynamicCuckooFilter {
     fn fpr(&self) -> f64 {
         let members: Vec<_> = self.chain.stages.iter().map(|stage| Member::of_rate(stage.fpr())).collect();
         Stages::Independent.fpr(&members)
+    }
+
+    /// The stages need no count.
+    fn count_steps(&self) -> Option<Vec<usize>> {
+        Some(vec![0; self.chain.stages.len()])
+    }
+
+    fn stats_of(&self, _: &CellCounts) -> CellStats {
+        let (mut used, mut all, mut members) = (0.0, 0.0, Vec::new());
+        for stage in &self.chain.stages {
+            let (stats, nbytes) = (stage.cell_stats(), stage.nbytes() as f64);
+            (used, all) = (used + stats.fill * nbytes, all + nbytes);
+            members.push(Member::of_rate(stats.fpr));
+        }
+        CellStats { fill: used / all, fpr: Stages::Independent.fpr(&members), ..CellStats::default() }
+    }
+
+    fn fpr_by_count(&self) -> Option<f64> {
+        Some(self.stats_of(&CellCounts::default()).fpr)
     }
 
     fn container(&self) -> Container<'_> {

@@ -8,6 +8,7 @@
 
 pub mod plan;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 pub use self::plan::Plan;
@@ -20,8 +21,9 @@ use crate::growth::Growth;
 use crate::key::KeyHasher;
 use crate::registry::SCALABLE;
 use crate::sizing::estimates::{StageKeys, reached_chain};
+use crate::structure::cell_stats::{CellCounts, CellStats, SET};
 use crate::structure::declaration::structure;
-use crate::structure::{Addable, CellStats, Declared, Filter, Loadable, Sections, batch};
+use crate::structure::{Addable, Declared, Filter, Loadable, Sections, batch};
 
 /// Capacity of the first stage of a filter that is sized by the keys it grows to.
 const INITIAL_CAPACITY: u64 = 10_000;
@@ -160,7 +162,7 @@ impl ScalableBloomFilter {
     fn stats_of_stages(&self, fill: f64, stages: &[StageKeys]) -> CellStats {
         let (kind, members) = (self.plan.kind.stages(), stages.iter().map(|stage| stage.member).collect::<Vec<_>>());
         let estimated = Some(reached_chain(kind, stages).with_deviation());
-        CellStats { fill, fpr: kind.fpr(&members), estimated }
+        CellStats { fill, fpr: kind.fpr(&members), estimated, ..CellStats::default() }
     }
 
     /// The newest stage.
@@ -251,25 +253,34 @@ impl Filter for ScalableBloomFilter {
         self.plan.kind.stages().fpr(&members)
     }
 
-    fn cell_stats(&self) -> CellStats {
-        let stage_of = |stage: &Stage| match stage.law_of_bits() {
-            Some((law, _)) => StageKeys::of_cells(stage.num_added() as f64, law.as_ref(), stage.fill()),
-            None => stage.stage_keys(),
-        };
-        let stages: Vec<_> = self.chain.stages.iter().map(stage_of).collect();
-        self.stats_of_stages(self.fill(), &stages)
+    /// If the cells of all stages are bits of one section.
+    fn count_steps(&self) -> Option<Vec<usize>> {
+        self.chain.stages.iter().map(|stage| stage.law_of_bits().map(|_| 1)).collect()
     }
 
-    fn stats_of_bits(&self, set: &[u64]) -> Option<CellStats> {
-        let (mut stages, mut used) = (Vec::new(), 0.0);
-        for (at, stage) in self.chain.stages.iter().enumerate() {
-            let (law, bits) = stage.law_of_bits()?;
-            let fill = *set.get(at)? as f64 / bits as f64;
-            used += fill * stage.nbytes() as f64;
-            stages.push(StageKeys::of_cells(stage.num_added() as f64, law.as_ref(), fill));
+    fn count_words(&self, section: usize, words: Range<usize>, counts: &mut CellCounts) {
+        if let Some(stage) = self.chain.stages.get(section) {
+            let mut of_stage = CellCounts::default();
+            stage.count_words(0, words, &mut of_stage);
+            counts.add(section, of_stage.get(SET));
         }
-        let all: u64 = self.chain.stages.iter().map(Filter::nbytes).sum();
-        Some(self.stats_of_stages(used / all as f64, &stages))
+    }
+
+    fn stats_of(&self, counts: &CellCounts) -> CellStats {
+        let (mut stages, mut used, mut all) = (Vec::new(), 0.0, 0.0);
+        for (at, stage) in self.chain.stages.iter().enumerate() {
+            let (keys, fill) = match stage.law_of_bits() {
+                Some((law, bits)) => {
+                    let fill = counts.get(at) as f64 / bits as f64;
+                    (StageKeys::of_cells(stage.num_added() as f64, law.as_ref(), fill), fill)
+                }
+                None => (stage.stage_keys(), stage.fill()),
+            };
+            let nbytes = stage.nbytes() as f64;
+            (used, all) = (used + fill * nbytes, all + nbytes);
+            stages.push(keys);
+        }
+        self.stats_of_stages(used / all, &stages)
     }
 
     /// Including the keys that an earlier stage, or their own, found wrongly.

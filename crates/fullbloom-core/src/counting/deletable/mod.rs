@@ -10,6 +10,8 @@
 pub mod regions;
 
 pub use self::regions::Regions;
+use std::ops::Range;
+
 use crate::cells::{LINE_WORDS, Memory, bits};
 use crate::container::{Header, kind};
 use crate::error::{Error, Result};
@@ -20,10 +22,11 @@ use crate::scheme::mcg::Mcg;
 use crate::scheme::positions::{Positions, has_bits_past};
 use crate::scheme::probes::Sequence;
 use crate::sizing::Law;
+use crate::structure::cell_stats::{CellCounts, CellStats, SET};
 use crate::structure::declaration::structure;
 use crate::structure::load::{Load, load_answers, load_takes};
 use crate::structure::memories::{clear_method, memory_methods};
-use crate::structure::{Addable, CellStats, Filter, Loadable, Mergeable, Positioned, Removable, Sections};
+use crate::structure::{Addable, Filter, Loadable, Mergeable, Positioned, Removable, Sections, Value};
 
 structure! {
     /// A Bloom filter from which most keys can be removed: one bit per region records where keys collided.
@@ -60,7 +63,9 @@ structure! {
         /// k.
         pub num_hashes: u32 = |f| f.regions.positions.num_hashes, NUM_HASHES merged;
         /// Estimated share of the keys that can be removed now, from the cells: O(nbytes).
-        pub deletability: f64 = |f| f.regions.deletability(f.words(), f.flags.words(), f.fill());
+        pub deletability: f64 = |f| {
+            f.regions.deletability_of(f.regions.free_in(f.words(), f.flags.words(), 0..f.words().len()), f.fill())
+        };
         /// Number of regions.
         pub regions: u64 = |f| f.regions.count, REGIONS merged;
         /// Share of the regions in which keys collided: O(regions).
@@ -126,6 +131,10 @@ impl DeletableBloomFilter {
     }
 }
 
+/// Sums of a count besides that of all set bits: the set bits of regions without a flag, and the flags.
+const FREE: usize = 1;
+const FLAGS: usize = 2;
+
 impl Filter for DeletableBloomFilter {
     memory_methods! { DELETABLE, Scheme::Mcg as u16, load; bits: BITS, flags: COLLISIONS }
 
@@ -158,8 +167,38 @@ impl Filter for DeletableBloomFilter {
         self.regions.positions.law().fpr_of_fill(self.fill())
     }
 
-    fn cell_stats(&self) -> CellStats {
-        CellStats::by_law(&self.regions.positions.law(), self.fill())
+    fn count_steps(&self) -> Option<Vec<usize>> {
+        Some(vec![1, 1])
+    }
+
+    fn count_words(&self, section: usize, words: Range<usize>, counts: &mut CellCounts) {
+        if section == 0 {
+            counts.add(SET, bits::count_ones(&self.words()[words.clone()]));
+            counts.add(FREE, self.regions.free_in(self.words(), self.flags.words(), words));
+        } else {
+            counts.add(FLAGS, bits::count_ones(&self.flags.words()[words]));
+        }
+    }
+
+    fn stats_of(&self, counts: &CellCounts) -> CellStats {
+        let fill = counts.get(SET) as f64 / self.regions.positions.num_bits as f64;
+        let deletability = self.regions.deletability_of(counts.get(FREE), fill);
+        let collided = counts.get(FLAGS) as f64 / self.regions.count as f64;
+        CellStats::by_law(&self.regions.positions.law(), fill)
+            .with("deletability", Value::Real(deletability))
+            .with("collided", Value::Real(collided))
+    }
+
+    fn writes(&self, hashes: &[u64], word: &mut dyn FnMut(usize, usize)) -> bool {
+        let Regions { positions, count } = self.regions;
+        for &hash in hashes {
+            let (mut sequence, mut regions) = (Mcg::start(hash, positions.num_bits), Mcg::start(hash, count));
+            for _ in 0..positions.num_hashes {
+                word(0, (sequence.next() >> 6) as usize);
+                word(1, (regions.next() >> 6) as usize);
+            }
+        }
+        true
     }
 
     fn fill(&self) -> f64 {

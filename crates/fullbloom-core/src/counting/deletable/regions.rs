@@ -1,5 +1,7 @@
 //! [`Regions`]: the bits of a deletable filter in equal parts, with a flag each for keys that met.
 
+use std::ops::Range;
+
 use crate::cells::bits;
 use crate::error::{Error, Result};
 use crate::scheme::positions::Positions;
@@ -52,12 +54,19 @@ impl Regions {
         self.count.div_ceil(64)
     }
 
+    /// Set bits of regions without a flag, in a range of words.
+    pub(super) fn free_in(self, words: &[u64], flags: &[u64], range: Range<usize>) -> u64 {
+        let (size, from, to) = (self.size(), range.start as u64 * 64, range.end as u64 * 64);
+        let regions = from / size..to.div_ceil(size).min(self.count);
+        let unflagged = regions.filter(|region| flags[(region >> 6) as usize] & bits::mask(*region) == 0);
+        let parts = unflagged.map(|region| (from.max(region * size), to.min((region + 1) * size)));
+        parts.map(|(start, end)| count_range(words, start, end - start)).sum()
+    }
+
     /// Estimated share of the keys that can be deleted, from the set bits in regions without a flag; 1 for an empty
     /// filter. `fill` is the share of set bits.
-    pub(super) fn deletability(self, words: &[u64], flags: &[u64], fill: f64) -> f64 {
+    pub(super) fn deletability_of(self, free: u64, fill: f64) -> f64 {
         let throws = f64::from(self.positions.num_hashes) * self.positions.law().items(fill);
-        let unflagged = (0..self.count).filter(|region| flags[(region >> 6) as usize] & bits::mask(*region) == 0);
-        let free: u64 = unflagged.map(|region| count_range(words, region * self.size(), self.size())).sum();
         classic::deletability(free as f64, throws, self.positions.num_hashes)
     }
 }

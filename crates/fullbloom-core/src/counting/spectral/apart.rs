@@ -5,6 +5,8 @@
 //! slots = max(8, capacity / 2); a slot is two words: h, and its count (0: empty)
 //! ```
 
+use std::ops::Range;
+
 use crate::cells::Memory;
 use crate::scheme::fastrange;
 
@@ -20,6 +22,9 @@ pub struct Apart {
     /// The slots.
     pub memory: Memory,
 }
+
+/// Words of a slot.
+pub const SLOT_WORDS: usize = 2;
 
 /// Where a walk through the table ends.
 enum Walk {
@@ -79,6 +84,12 @@ impl Apart {
     /// Keys that are here.
     #[allow(clippy::len_without_is_empty)] // unused
     pub fn len(&self) -> u64 {
-        self.memory.words().as_chunks::<2>().0.iter().filter(|[_, count]| *count != 0).count() as u64
+        self.len_in(0..self.memory.words().len())
+    }
+
+    /// Keys in these words, whole slots.
+    pub fn len_in(&self, words: Range<usize>) -> u64 {
+        let slots = self.memory.words()[words].as_chunks::<SLOT_WORDS>().0;
+        slots.iter().filter(|[_, count]| *count != 0).count() as u64
     }
 }

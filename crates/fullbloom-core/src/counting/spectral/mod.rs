@@ -15,6 +15,8 @@
 pub mod apart;
 pub mod shape;
 
+use std::ops::Range;
+
 use self::apart::Apart;
 pub use self::shape::{Mode, Shape};
 use super::spread::{self, Positions, Spread};
@@ -24,9 +26,10 @@ use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry::SPECTRAL;
 use crate::sizing::Law;
+use crate::structure::cell_stats::{CellCounts, CellStats, FULL, SET};
 use crate::structure::declaration::{narrow, one_of, structure};
 use crate::structure::load::{Load, load_answers, load_takes};
-use crate::structure::{Addable, CellStats, Countable, Declared, Filter, Loadable, Positioned, Sections};
+use crate::structure::{Addable, Countable, Declared, Filter, Loadable, Positioned, Sections, Value};
 
 structure! {
     /// Counts how often each key was added: counts may be too high, never too low.
@@ -78,6 +81,9 @@ structure! {
         pub mapped: bool = |f| f.memory.is_mapped();
     }
 }
+
+/// The sum of a count besides those of all counters: keys that are counted separately.
+const APART: usize = 2;
 
 /// An approximate multiset that counts how often each key was added, or slightly more.
 pub struct SpectralBloomFilter {
@@ -198,8 +204,30 @@ impl Filter for SpectralBloomFilter {
         self.shape.law().fpr_of_fill(self.fill())
     }
 
-    fn cell_stats(&self) -> CellStats {
-        CellStats::by_law(&self.shape.law(), self.fill())
+    fn count_steps(&self) -> Option<Vec<usize>> {
+        let apart = self.apart.iter().map(|_| apart::SLOT_WORDS);
+        Some(std::iter::once(self.spread.packed.step()).chain(apart).collect())
+    }
+
+    fn count_words(&self, section: usize, words: Range<usize>, counts: &mut CellCounts) {
+        match (section, &self.apart) {
+            (0, _) => spread::count(self.spread.packed, self.words(), words, self.shape.num_cells, counts),
+            (_, Some(apart)) => counts.add(APART, apart.len_in(words)),
+            _ => {}
+        }
+    }
+
+    fn stats_of(&self, counts: &CellCounts) -> CellStats {
+        let stats = CellStats::by_law(&self.shape.law(), counts.get(SET) as f64 / self.shape.num_cells as f64);
+        let attributes = [("num_apart", APART), ("num_saturated", FULL)];
+        attributes.into_iter().fold(stats, |stats, (name, at)| stats.with(name, Value::Number(counts.get(at))))
+    }
+
+    /// Keys that are counted separately may be anywhere.
+    fn writes(&self, hashes: &[u64], word: &mut dyn FnMut(usize, usize)) -> bool {
+        let cells = hashes.iter().flat_map(|&hash| Positioned::positions(self, hash));
+        spread::visit_words(self.spread.packed, cells, |at| word(0, at));
+        self.apart.is_none()
     }
 
     fn fill(&self) -> f64 {

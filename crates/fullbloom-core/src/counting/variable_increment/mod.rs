@@ -8,6 +8,8 @@
 pub mod kernel;
 pub mod shape;
 
+use std::ops::Range;
+
 use self::kernel::Kernel;
 pub use self::shape::Shape;
 use super::spread;
@@ -18,10 +20,11 @@ use crate::key::KeyHasher;
 use crate::registry::VARIABLE_INCREMENT;
 use crate::sizing::Law;
 use crate::sizing::whole::new_among;
+use crate::structure::cell_stats::{CellCounts, CellStats, FULL, SET};
 use crate::structure::declaration::{narrow, structure};
 use crate::structure::load::{Load, load_answers, load_takes};
 use crate::structure::memories::{clear_method, memory_methods};
-use crate::structure::{Addable, CellStats, Filter, Loadable, Mergeable, Positioned, Removable, Sections};
+use crate::structure::{Addable, Filter, Loadable, Mergeable, Positioned, Removable, Sections, Value};
 
 structure! {
     /// A counting filter whose keys add different amounts to their counters: keys can be removed, in
@@ -151,9 +154,25 @@ impl Filter for VariableIncrementFilter {
         self.rate_of_fill(self.fill())
     }
 
-    fn cell_stats(&self) -> CellStats {
-        let fill = self.fill();
-        CellStats { fill, fpr: self.rate_of_fill(fill), estimated: Some(self.shape.occupancy().estimate(fill)) }
+    fn count_steps(&self) -> Option<Vec<usize>> {
+        Some(vec![self.kernel.spread.packed.step()])
+    }
+
+    fn count_words(&self, _: usize, words: Range<usize>, counts: &mut CellCounts) {
+        spread::count(self.kernel.spread.packed, self.words(), words, self.shape.num_cells, counts);
+    }
+
+    fn stats_of(&self, counts: &CellCounts) -> CellStats {
+        let fill = counts.get(SET) as f64 / self.shape.num_cells as f64;
+        let estimated = Some(self.shape.occupancy().estimate(fill));
+        let stats = CellStats { fill, fpr: self.rate_of_fill(fill), estimated, ..CellStats::default() };
+        stats.with("num_saturated", Value::Number(counts.get(FULL)))
+    }
+
+    fn writes(&self, hashes: &[u64], word: &mut dyn FnMut(usize, usize)) -> bool {
+        let positions = hashes.iter().flat_map(|&hash| Positioned::positions(self, hash));
+        spread::visit_words(self.kernel.spread.packed, positions, |at| word(0, at));
+        true
     }
 
     fn fill(&self) -> f64 {

@@ -5,6 +5,7 @@
 //! number below u shares its cells with d members or fewer ([`sizing::zone`](crate::sizing::zone)). Cells are bits, or
 //! counters, from which the members can be listed ([`decode`]).
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::cells::packed::PackedCells;
@@ -16,7 +17,7 @@ use crate::registry::ZONE;
 use crate::sizing::zone::{self as sizing, MOST_COUNTER_BITS};
 use crate::structure::declaration::structure;
 use crate::structure::traits::write_methods;
-use crate::structure::{Addable, Declared, Filter, Loadable, Removable, Sections};
+use crate::structure::{Addable, CellCounts, CellStats, Declared, Filter, Loadable, Removable, Sections};
 
 mod decode;
 #[cfg(test)]
@@ -284,6 +285,46 @@ impl Filter for ZoneFilter {
 
     fn fill(&self) -> f64 {
         self.packed.count_set(self.cells.words(), self.num_cells) as f64 / self.num_cells as f64
+    }
+
+    fn count_steps(&self) -> Option<Vec<usize>> {
+        Some(vec![self.packed.step()])
+    }
+
+    /// For each prime number, the cells that are not zero, and those at their maximum.
+    fn count_words(&self, _: usize, words: Range<usize>, counts: &mut CellCounts) {
+        let first = words.start as u64 * 64 / u64::from(self.packed.width());
+        let end = first + self.packed.cells_in(&words, self.num_cells);
+        let mut start = 0;
+        for (i, &prime) in self.primes.iter().enumerate() {
+            for place in first.max(start)..end.min(start + u64::from(prime)) {
+                let count = self.packed.get(self.cells.words(), place);
+                if count > 0 {
+                    counts.add(2 * i, 1);
+                    counts.add(2 * i + 1, u64::from(count == self.packed.max()));
+                }
+            }
+            start += u64::from(prime);
+        }
+    }
+
+    fn stats_of(&self, counts: &CellCounts) -> CellStats {
+        let primes = 0..self.primes.len();
+        let has_stopped = self.counting() && primes.clone().any(|i| counts.get(2 * i + 1) > 0);
+        let share = |i: usize| counts.get(2 * i) as f64 / f64::from(self.primes[i]);
+        CellStats {
+            fill: primes.clone().map(|i| counts.get(2 * i)).sum::<u64>() as f64 / self.num_cells as f64,
+            fpr: if self.members <= self.zone && !has_stopped { 0.0 } else { primes.map(share).product() },
+            ..CellStats::default()
+        }
+    }
+
+    fn writes(&self, hashes: &[u64], word: &mut dyn FnMut(usize, usize)) -> bool {
+        for number in hashes.iter().filter_map(|&hash| self.number(hash)) {
+            let places = Self::places(&self.primes, number);
+            places.flat_map(|place| self.packed.words_of(place)).for_each(|at| word(0, at));
+        }
+        true
     }
 
     fn nbytes(&self) -> u64 {

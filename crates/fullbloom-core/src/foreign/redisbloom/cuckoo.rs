@@ -150,14 +150,25 @@ impl Cuckoo {
 
     /// Share of slots in use.
     pub fn fill(&self) -> f64 {
-        let used = |table: &Cells| table.arrived().iter().filter(|&&slot| slot != 0).count();
-        self.tables.iter().map(used).sum::<usize>() as f64 / self.nbytes() as f64
+        self.fill_and_fpr_of(self.used()).0
     }
 
     /// Rate of the slots in use: two buckets in each table, one of 255 values a slot.
     pub fn fpr(&self) -> f64 {
-        let compared = 2.0 * f64::from(self.shape.bucket_size) * self.tables.len() as f64 * self.fill();
-        1.0 - (1.0 - 1.0 / 255.0f64).powf(compared)
+        self.fill_and_fpr_of(self.used()).1
+    }
+
+    /// [`Cuckoo::fill`] and [`Cuckoo::fpr`] if so many slots are in use.
+    pub fn fill_and_fpr_of(&self, used: u64) -> (f64, f64) {
+        let fill = used as f64 / self.nbytes() as f64;
+        let compared = 2.0 * f64::from(self.shape.bucket_size) * self.tables.len() as f64 * fill;
+        (fill, 1.0 - (1.0 - 1.0 / 255.0f64).powf(compared))
+    }
+
+    /// Slots in use.
+    fn used(&self) -> u64 {
+        let used = |table: &Cells| table.arrived().iter().filter(|&&slot| slot != 0).count() as u64;
+        self.tables.iter().map(used).sum()
     }
 
     /// Rate of a first table that is full.
@@ -384,6 +395,15 @@ impl Cuckoo {
             Refused::Other(error) => error,
             _ => refused(""),
         })
+    }
+
+    /// A copy with these cells, one run for each table.
+    pub fn with_cells(&self, cells: Vec<Vec<u8>>) -> Result<Self> {
+        if !cells.iter().map(Vec::len).eq(self.tables.iter().map(Cells::len)) {
+            return Err(Error::format("cells of another shape"));
+        }
+        let tables = cells.into_iter().map(Cells::of).collect();
+        Ok(Cuckoo { tables, bound: self.bound.alone(), ..*self })
     }
 
     /// A copy.

@@ -32,13 +32,12 @@ impl Chain {
 
     /// Share of set bits and rate, from one count.
     pub fn fill_and_fpr(&self) -> (f64, f64) {
-        let ones = self.ones();
-        (self.fill_of(&ones), self.fpr_of(&ones))
+        self.fill_and_fpr_of(&self.ones())
     }
 
-    /// [`Chain::fill_and_fpr`] if each layer has so many set bits; `None` if there are not as many layers.
-    pub fn fill_and_fpr_of(&self, ones: &[u64]) -> Option<(f64, f64)> {
-        (ones.len() == self.layers().len()).then(|| (self.fill_of(ones), self.fpr_of(ones)))
+    /// [`Chain::fill_and_fpr`] if each layer has so many set bits.
+    pub fn fill_and_fpr_of(&self, ones: &[u64]) -> (f64, f64) {
+        (self.fill_of(ones), self.fpr_of(ones))
     }
 
     /// Estimated number of keys, and its standard deviation: the sum over its layers.

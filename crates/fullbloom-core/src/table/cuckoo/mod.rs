@@ -35,7 +35,7 @@ use crate::sizing::chain::Member;
 use crate::structure::declaration::{narrow, structure};
 use crate::structure::load::{Load, load_answers, load_takes};
 use crate::structure::memories::{clear_method, memory_methods};
-use crate::structure::{Addable, Countable, Filter, Removable};
+use crate::structure::{Addable, CellCounts, CellStats, Countable, Filter, Removable};
 
 structure! {
     /// An approximate multiset of keys that takes keys out again: a table of fingerprints, two buckets a
@@ -183,6 +183,11 @@ impl CuckooFilter {
         self.shape.slots() - free + u64::from(self.has_stashed())
     }
 
+    /// The share of slots in use with so many fingerprints; a forged file may say anything.
+    fn fill_of(&self, items: u64) -> f64 {
+        items.saturating_sub(u64::from(self.has_stashed())) as f64 / self.shape.slots() as f64
+    }
+
     fn refusal(&self, why: Refused) -> Error {
         match why {
             Refused::ReadOnly => Error::read_only(),
@@ -294,7 +299,21 @@ impl Filter for CuckooFilter {
     }
 
     fn fill(&self) -> f64 {
-        (self.items() - u64::from(self.has_stashed())) as f64 / self.shape.slots() as f64
+        self.fill_of(self.items())
+    }
+
+    /// The number of keys is that of the fingerprints, so nothing is counted.
+    fn count_steps(&self) -> Option<Vec<usize>> {
+        Some(vec![0])
+    }
+
+    fn stats_of(&self, _: &CellCounts) -> CellStats {
+        let fpr = self.shape.true_fpr(self.load.added as f64);
+        CellStats { fill: self.fill_of(self.load.added), fpr, ..CellStats::default() }
+    }
+
+    fn fpr_by_count(&self) -> Option<f64> {
+        Some(self.shape.true_fpr(self.load.added as f64))
     }
 }
 

@@ -11,6 +11,8 @@ pub mod copies;
 pub mod shape;
 pub mod table;
 
+use std::ops::Range;
+
 use self::shape::Shape;
 use self::table::Table;
 use crate::cells::{LINE_WORDS, Memory};
@@ -19,6 +21,7 @@ use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::registry::D_LEFT;
 use crate::sizing::fingerprints;
+use crate::structure::cell_stats::{CellCounts, CellStats, SET};
 use crate::structure::declaration::{narrow, structure};
 use crate::structure::load::{Load, load_answers, load_takes};
 use crate::structure::memories::{clear_method, memory_methods};
@@ -142,6 +145,23 @@ impl Filter for DLeftCountingFilter {
 
     fn fill(&self) -> f64 {
         self.table.used_cells(self.memory.words()) as f64 / self.shape.num_cells() as f64
+    }
+
+    fn count_steps(&self) -> Option<Vec<usize>> {
+        Some(vec![self.table.step()])
+    }
+
+    fn count_words(&self, _: usize, words: Range<usize>, counts: &mut CellCounts) {
+        counts.add(SET, self.table.used_in(self.memory.words(), words));
+    }
+
+    fn stats_of(&self, counts: &CellCounts) -> CellStats {
+        let fill = counts.get(SET) as f64 / self.shape.num_cells() as f64;
+        CellStats { fill, fpr: self.fpr(), ..CellStats::default() }
+    }
+
+    fn fpr_by_count(&self) -> Option<f64> {
+        Some(self.fpr())
     }
 }
 

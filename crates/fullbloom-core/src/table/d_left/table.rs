@@ -16,6 +16,8 @@
 //! Cell (i, bucket, j) is number (i B + bucket) w + j; its low r bits are the remainder, its high
 //! 2 bits a digit: 0 for a free cell, else 1, 2 or 3.
 
+use std::ops::Range;
+
 use super::shape::Shape;
 use crate::cells::PackedCells;
 use crate::error::{Error, Result};
@@ -242,14 +244,30 @@ impl Table {
 
     /// Cells in use.
     pub(super) fn used_cells(&self, words: &[u64]) -> u64 {
+        self.used_in(words, 0..words.len())
+    }
+
+    /// The number of words to whose multiples a range must extend to begin and end between two buckets.
+    pub(super) fn step(&self) -> usize {
+        let bits = self.bucket_bits();
+        (bits >> bits.trailing_zeros().min(6)) as usize
+    }
+
+    /// Cells in use in these words.
+    pub(super) fn used_in(&self, words: &[u64], range: Range<usize>) -> u64 {
+        let [first, end] = [range.start, range.end].map(|word| word as u64 * 64 / self.bucket_bits());
         let mut used = 0;
-        for bucket in 0..self.shape.buckets * u64::from(self.shape.subtables) {
+        for bucket in first..end.min(self.shape.buckets * u64::from(self.shape.subtables)) {
             self.groups(words, bucket * u64::from(self.shape.cells), |_, group, flags| {
                 used += u64::from(Self::used(group, flags).count_ones());
                 true
             });
         }
         used
+    }
+
+    fn bucket_bits(&self) -> u64 {
+        u64::from(self.shape.cells * self.shape.width())
     }
 
     /// Buckets by the number of cells in use, from 0 to w.

@@ -22,6 +22,8 @@
 pub mod bins;
 pub mod shape;
 
+use std::ops::Range;
+
 use self::bins::{Added, BIN_SIZE, Known};
 use self::shape::PrefixShape;
 use crate::cells::{Memory, bits};
@@ -38,7 +40,7 @@ use crate::sizing::{Law, blocked, fingerprints};
 use crate::structure::declaration::structure;
 use crate::structure::load::{Load, load_answers, load_takes};
 use crate::structure::memories::{clear_method, memory_methods};
-use crate::structure::{Addable, Filter, Loadable, Sections};
+use crate::structure::{Addable, CellCounts, CellStats, Filter, Loadable, Sections, Value};
 
 /// Makes the fingerprint independent of the bin, which uses the top bits of the hash.
 const M1: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -164,35 +166,60 @@ impl PrefixFilter {
         Ok(spare!(self.shape.per_column, C => lines::add_one::<C>(words, hash)))
     }
 
-    /// Bins, slots in use, mean share of the fingerprints that look in the spare.
-    fn survey(&self) -> (f64, f64) {
-        let (bins, width) = (self.shape.bins, self.shape.remainder_bits);
-        let (mut held, mut asking) = (0u64, 0.0);
-        for bin in self.bins.words().chunks_exact(self.shape.bin_words()).take(bins as usize) {
+    /// In these words of bins: slots in use, and the sum over bins of the share of fingerprints that look in the spare,
+    /// in units of [`SHARE`].
+    fn survey(&self, words: Range<usize>) -> (u64, u64) {
+        let (width, bin_words, fps) = (self.shape.remainder_bits, self.shape.bin_words(), self.shape.fps());
+        let end = words.end.min(self.shape.bins as usize * bin_words);
+        let (mut held, mut asking) = (0u64, 0u64);
+        for bin in self.bins.words()[words.start.min(end)..end].chunks_exact(bin_words) {
             held += u64::from(bins::len(bin));
             if let (true, Some(greatest)) = (bins::overflowed(bin), bins::greatest(bin, width)) {
                 // A forged bin may claim more than there is.
-                asking += (1.0 - (greatest + 1) as f64 / self.shape.fps() as f64).max(0.0);
+                let larger = fps.saturating_sub(greatest.saturating_add(1));
+                asking += (u128::from(larger) * u128::from(SHARE) / u128::from(fps)) as u64;
             }
         }
-        (held as f64 / (bins as f64 * f64::from(BIN_SIZE)), asking / bins as f64)
+        (held, asking)
+    }
+
+    fn survey_all(&self) -> (u64, u64) {
+        self.survey(0..self.bins.words().len())
+    }
+
+    /// Share of the slots in use.
+    fn fill_of(&self, held: u64) -> f64 {
+        held as f64 / (self.shape.bins as f64 * f64::from(BIN_SIZE))
     }
 
     /// Number of fingerprints passed on, as estimated from the spare's bits, and its rate.
     fn spare_state(&self) -> (f64, f64) {
+        self.spare_state_of(bits::count_ones(self.spare.words()))
+    }
+
+    fn spare_state_of(&self, ones: u64) -> (f64, f64) {
         let law = blocked::law(self.shape.spare_lines, self.shape.per_column);
-        let ones = bits::count_ones(self.spare.words()) as f64;
-        let items = law.items(ones / (self.shape.spare_words() * 64) as f64);
+        let items = law.items(ones as f64 / (self.shape.spare_words() * 64) as f64);
         (items, if items.is_finite() { law.fpr(items) } else { 1.0 })
     }
 
     /// Keys a slot, share of the fingerprints that look in the spare, rate of the spare.
     fn state(&self) -> (f64, f64, f64) {
-        let ((fill, asking), (items, spare)) = (self.survey(), self.spare_state());
+        self.state_of(self.survey_all(), self.spare_state())
+    }
+
+    fn state_of(&self, (held, asking): (u64, u64), (items, spare): (f64, f64)) -> (f64, f64, f64) {
         let passed = if items.is_finite() { items / (self.shape.bins as f64 * f64::from(BIN_SIZE)) } else { 1.0 };
-        (fill + passed, asking, spare)
+        (self.fill_of(held) + passed, asking as f64 / SHARE as f64 / self.shape.bins as f64, spare)
     }
 }
+
+/// The whole, in sums of shares.
+const SHARE: u64 = 1 << 32;
+/// Sums of a count: those of `survey`, and the set bits of the spare.
+const HELD: usize = 0;
+const ASKING: usize = 1;
+const SPARE_ONES: usize = 2;
 
 impl Filter for PrefixFilter {
     memory_methods! { PREFIX, 0, load; bins: BINS, spare: SPARE; |a, b| a.shape == b.shape }
@@ -243,7 +270,28 @@ impl Filter for PrefixFilter {
     }
 
     fn fill(&self) -> f64 {
-        self.survey().0
+        self.fill_of(self.survey_all().0)
+    }
+
+    fn count_steps(&self) -> Option<Vec<usize>> {
+        Some(vec![self.shape.bin_words(), 1])
+    }
+
+    fn count_words(&self, section: usize, words: Range<usize>, counts: &mut CellCounts) {
+        if section == 1 {
+            return counts.add(SPARE_ONES, bits::count_ones(&self.spare.words()[words]));
+        }
+        let (held, asking) = self.survey(words);
+        counts.add(HELD, held);
+        counts.add(ASKING, asking);
+    }
+
+    fn stats_of(&self, counts: &CellCounts) -> CellStats {
+        let spare = self.spare_state_of(counts.get(SPARE_ONES));
+        let (load, asking, rate) = self.state_of((counts.get(HELD), counts.get(ASKING)), spare);
+        let fpr = fingerprints::prefix(load, self.shape.remainder_bits, asking, rate);
+        let stats = CellStats { fill: self.fill_of(counts.get(HELD)), fpr, ..CellStats::default() };
+        stats.with("spare_items", Value::Real(spare.0)).with("spare_fpr", Value::Real(spare.1))
     }
 }
 

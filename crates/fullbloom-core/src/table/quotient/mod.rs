@@ -291,6 +291,15 @@ impl Filter for QuotientFilter {
         self.used as f64 / self.geometry().slots() as f64
     }
 
+    /// The number of slots in use is known.
+    fn count_steps(&self) -> Option<Vec<usize>> {
+        Some(Vec::new())
+    }
+
+    fn fpr_by_count(&self) -> Option<f64> {
+        Some(self.fpr())
+    }
+
     fn nbytes(&self) -> u64 {
         self.slots.memories().iter().map(|memory| memory.len_bytes() as u64).sum()
     }

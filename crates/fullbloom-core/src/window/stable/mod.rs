@@ -7,6 +7,7 @@
 //! SplitMix64 of `seed + (t + 1) * 0x9e3779b97f4a7c15`: the same keys in the same order give the same bytes.
 
 use std::convert::Infallible;
+use std::ops::Range;
 
 use crate::cells::{Memory, PackedCells};
 use crate::container::{Header, kind};
@@ -22,6 +23,7 @@ use crate::scheme::probes::Sequence;
 use crate::scheme::{Scheme, fastrange};
 use crate::sizing::all_of;
 use crate::sizing::stable::Stable;
+use crate::structure::cell_stats::{CellCounts, CellStats, SET};
 use crate::structure::declaration::{narrow, structure};
 use crate::structure::load::{Load, load_answers};
 use crate::structure::memories::{clear_method, memory_methods};
@@ -307,6 +309,22 @@ impl Filter for StableBloomFilter {
 
     fn fill(&self) -> f64 {
         self.set_cells() as f64 / self.shape.num_cells as f64
+    }
+
+    fn count_steps(&self) -> Option<Vec<usize>> {
+        PackedCells::new(self.shape.cell_bits).map(|packed| vec![packed.step()])
+    }
+
+    fn count_words(&self, _: usize, words: Range<usize>, counts: &mut CellCounts) {
+        if let Some(packed) = PackedCells::new(self.shape.cell_bits) {
+            let cells = packed.cells_in(&words, self.shape.num_cells);
+            counts.add(SET, packed.count_set(&self.memory.words()[words], cells));
+        }
+    }
+
+    fn stats_of(&self, counts: &CellCounts) -> CellStats {
+        let fill = counts.get(SET) as f64 / self.shape.num_cells as f64;
+        CellStats { fill, fpr: all_of(fill, self.shape.num_hashes), ..CellStats::default() }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 use fullbloom_core::container::Container;
@@ -10,13 +11,14 @@ use fullbloom_core::growth::Growth;
 use fullbloom_core::key::KeyHasher;
 use fullbloom_core::registry::Variant;
 use fullbloom_core::structure::parts::Parts;
-use fullbloom_core::structure::{CellStats, Value};
+use fullbloom_core::structure::{CellCounts, CellStats, Value};
 
 use super::dump_format::DumpFormat;
 use super::options::number;
 use super::rows::ROWS;
 use crate::fault::{Fault, Result};
 use crate::kind::keying::Keying;
+use crate::kind::sections::{bytes_of, count_ones};
 use crate::kind::spec::Spec;
 use crate::kind::traits::Kind;
 
@@ -48,7 +50,7 @@ pub(super) fn nbytes(spec: &Spec) -> Result<u64> {
 
 fn to_cell_stats((fill, fpr): (f64, f64)) -> CellStats {
     // The filter counts its keys itself.
-    CellStats { fill, fpr, estimated: None }
+    CellStats { fill, fpr, ..CellStats::default() }
 }
 
 fn line(layer: &Layer) -> String {
@@ -99,8 +101,17 @@ impl Kind for Chain {
     fn cell_stats(&self) -> CellStats {
         to_cell_stats(self.fill_and_fpr())
     }
-    fn stats_of_bits(&self, set: &[u64]) -> Option<CellStats> {
-        self.fill_and_fpr_of(set).map(to_cell_stats)
+    fn count_steps(&self) -> Option<Vec<usize>> {
+        Some(vec![1; self.layers().len()])
+    }
+    fn count_words(&self, section: usize, words: Range<usize>, counts: &mut CellCounts) {
+        if let Some(layer) = self.container().sections.get(section) {
+            counts.add(section, count_ones(bytes_of(layer.bytes, words)));
+        }
+    }
+    fn stats_of(&self, counts: &CellCounts) -> CellStats {
+        let ones: Vec<u64> = (0..self.layers().len()).map(|layer| counts.get(layer)).collect();
+        to_cell_stats(self.fill_and_fpr_of(&ones))
     }
     fn info_with(&self, cells: CellStats) -> Vec<(&'static str, Value)> {
         let layers = self.layers().len() as u64;
@@ -117,6 +128,9 @@ impl Kind for Chain {
     }
     fn visit_written_words(&self, words: &[u64], word: &mut dyn FnMut(usize, usize)) -> bool {
         Chain::writes(self, words.as_chunks().0, word)
+    }
+    fn takes_parts(&self) -> bool {
+        true
     }
     fn with_parts(&self, mut parts: Parts) -> Result<Box<dyn Kind>> {
         let cells = (0..self.layers().len() as u32).map(|layer| parts.take_foreign(layer));

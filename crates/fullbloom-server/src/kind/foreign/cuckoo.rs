@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 use fullbloom_core::container::Container;
@@ -9,13 +10,15 @@ use fullbloom_core::foreign::redisbloom::cuckoo::{Cuckoo, Shape, hash};
 use fullbloom_core::growth::Growth;
 use fullbloom_core::key::KeyHasher;
 use fullbloom_core::registry::Variant;
-use fullbloom_core::structure::{CellStats, Value};
+use fullbloom_core::structure::parts::Parts;
+use fullbloom_core::structure::{CellCounts, CellStats, Value};
 
 use super::dump_format::DumpFormat;
 use super::options::number;
 use super::rows::ROWS;
 use crate::fault::Result;
 use crate::kind::keying::Keying;
+use crate::kind::sections::bytes_of;
 use crate::kind::spec::Spec;
 use crate::kind::traits::Kind;
 
@@ -86,6 +89,26 @@ impl Kind for Cuckoo {
             ("nbytes", Value::Number(Cuckoo::nbytes(self))),
             ("counted_bytes", Value::Number(OVERHEAD + TABLE_OVERHEAD * tables + Cuckoo::nbytes(self))),
         ]
+    }
+    fn count_steps(&self) -> Option<Vec<usize>> {
+        Some(vec![1; Cuckoo::tables(self).len()])
+    }
+    fn count_words(&self, section: usize, words: Range<usize>, counts: &mut CellCounts) {
+        if let Some(table) = self.container().sections.get(section) {
+            let slots = bytes_of(table.bytes, words);
+            counts.add(0, slots.iter().filter(|&&slot| slot != 0).count() as u64);
+        }
+    }
+    fn stats_of(&self, counts: &CellCounts) -> CellStats {
+        let (fill, fpr) = self.fill_and_fpr_of(counts.get(0));
+        CellStats { fill, fpr, ..CellStats::default() }
+    }
+    fn takes_parts(&self) -> bool {
+        true
+    }
+    fn with_parts(&self, mut parts: Parts) -> Result<Box<dyn Kind>> {
+        let cells = (0..Cuckoo::tables(self).len() as u32).map(|table| parts.take_foreign(table));
+        Ok(Box::new(self.with_cells(cells.collect::<fullbloom_core::Result<_>>()?)?))
     }
     fn contains(&self, words: &[u64], found: &mut [u8]) {
         for (key, found) in words.iter().zip(found) {

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fullbloom.engines.redis.filters import StoredFilter
+from fullbloom.engines.redis.filters.capacity import LoadWatch
 from fullbloom.engines.redis.filters.domains import KnownDomains
 from fullbloom.engines.redis.protocol import verify
 from fullbloom.engines.redis.protocol.open import CountingOptions, open_counting, parse_acks, plan_counting
 from fullbloom.engines.redis.storage.counters import Counters
 from fullbloom.engines.redis.transport.async_transport import create_transport
 from fullbloom.engines.redis.transport.connections import AsyncKeyBatcher
+from fullbloom.errors import FullbloomError
 
 if TYPE_CHECKING:
     from typing import Self
@@ -45,6 +48,9 @@ class AsyncRedisCountingFilter(StoredFilter):
     until the others have given back what they took, keys that share counters with it may be missed. When a
     connection breaks, keys whose add was not answered are added again, and may be counted twice; a removal is
     not repeated, and EngineUnavailable says that it may have been done.
+
+    A filter that takes keys beyond its capacity is reported once (CapacityWarning), and by ``over_capacity``:
+    each object reads some of the counters now and then.
 
     Raises EngineError or a subclass, FilterLost when the counters are lost. Cost: one round trip a batch of
     up to 8,192 keys, two to remove, three when others remove the same keys; 57 bytes out and 71 back a key
@@ -104,6 +110,7 @@ class AsyncRedisCountingFilter(StoredFilter):
         storage = self._storage = Counters(options.name, manifest, options.secret)
         self._run_ids = await self._query_run_ids()
         self._domains = KnownDomains(options.name)
+        self._load_watch = LoadWatch(options.name, manifest)
         self._adds = AsyncKeyBatcher(partial(self._send_hashes, storage.add))
         self._counts = AsyncKeyBatcher(partial(self._send_hashes, storage.count))
         self._removals = AsyncKeyBatcher(partial(self._send_hashes, storage.remove))
@@ -111,10 +118,27 @@ class AsyncRedisCountingFilter(StoredFilter):
     async def _send_hashes(self, do: Operation, hashes: bytes) -> bytes:
         return await self._run(self._storage.each(hashes, do))
 
+    async def _watch_load(self) -> None:
+        """Find out now and then whether the filter is over capacity; warn once."""
+        num_changed = self._storage.num_changed
+        if self._load_watch.is_due(num_changed):
+            with suppress(FullbloomError):  # the change succeeded
+                self._load_watch.take(await self._run(self._storage.estimate_load()), num_changed)
+
+    @property
+    def over_capacity(self) -> bool:
+        """True if the filter held more keys than its capacity, at a rate above its target, when last asked.
+
+        An object reads 64 kB of the counters with the first key that it adds or removes, and then after at
+        most as many keys as a sixteenth of the capacity; it warns once (CapacityWarning).
+        """
+        return self._load_watch.is_over
+
     async def add(self, key: Key, /) -> bool:
         """Add an occurrence of a key; True if it was certainly new. One round trip."""
         new = await self._adds.put(self._storage.cells.hash(key)) > 0
         self._domains.note_key(key)
+        await self._watch_load()
         return new
 
     async def remove(self, key: Key, /) -> None:
@@ -126,6 +150,7 @@ class AsyncRedisCountingFilter(StoredFilter):
         """Remove an occurrence of a key if it is probably present; True if it was."""
         found = await self._removals.put(self._storage.cells.hash(key)) > 0
         self._domains.look_up_key(key, found)
+        await self._watch_load()
         return found
 
     async def contains(self, key: Key, /) -> bool:  # blocking: __contains__
@@ -145,11 +170,13 @@ class AsyncRedisCountingFilter(StoredFilter):
         for batch in keys:
             await self._run(self._storage.many(batch, self._storage.add, answer=False))
             self._domains.note_many(batch)
+            await self._watch_load()
 
     async def add_many(self, keys: Any) -> Any:
         """Add keys in order; answer for each whether it was new, in the caller's kind."""
         new = await self._run(self._storage.many(keys, self._storage.add))
         self._domains.note_many(keys)
+        await self._watch_load()
         return new
 
     async def discard_many(self, keys: Any) -> Any:
@@ -160,6 +187,7 @@ class AsyncRedisCountingFilter(StoredFilter):
         """
         found = await self._run(self._storage.many(keys, self._storage.remove))
         self._domains.look_up_many(keys, found)
+        await self._watch_load()
         return found
 
     async def contains_many(self, keys: Any) -> Any:
@@ -194,6 +222,7 @@ class AsyncRedisCountingFilter(StoredFilter):
         """Set all counters to 0; each string changes atomically."""
         await self._run(self._storage.clear())
         self._domains.forget()
+        self._load_watch.forget(self._storage.num_changed)
 
     async def info(self) -> dict[str, Any]:
         """Return the filter's parameters, without asking the server."""

@@ -1,8 +1,8 @@
 """Finding out that a filter on a server holds more keys than it was sized for.
 
-Only the bits show it, since other clients add keys, too. So an object asks the server for the number of set
-bits now and then: with its first key, and again after at most a sixteenth of the capacity in new keys of its
-own, sooner near the capacity.
+Only the cells show it, since other clients add keys, too. So an object asks the server for the number of set
+bits, or reads some of the counters, now and then: with its first key, and again after at most a sixteenth of
+the capacity in new or removed keys of its own, sooner near the capacity.
 """
 
 from __future__ import annotations

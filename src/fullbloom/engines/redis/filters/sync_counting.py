@@ -4,16 +4,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fullbloom.engines.redis.filters import StoredFilter
+from fullbloom.engines.redis.filters.capacity import LoadWatch
 from fullbloom.engines.redis.filters.domains import KnownDomains
 from fullbloom.engines.redis.protocol import verify
 from fullbloom.engines.redis.protocol.open import CountingOptions, open_counting, parse_acks, plan_counting
 from fullbloom.engines.redis.storage.counters import Counters
 from fullbloom.engines.redis.transport.connections import KeyBatcher
 from fullbloom.engines.redis.transport.sync_transport import create_transport
+from fullbloom.errors import FullbloomError
 
 if TYPE_CHECKING:
     from fullbloom.engines.redis.protocol.plan import Plan
@@ -39,6 +42,9 @@ class RedisCountingFilter(StoredFilter):
     until the others have given back what they took, keys that share counters with it may be missed. When a
     connection breaks, keys whose add was not answered are added again, and may be counted twice; a removal is
     not repeated, and EngineUnavailable says that it may have been done.
+
+    A filter that takes keys beyond its capacity is reported once (CapacityWarning), and by ``over_capacity``:
+    each object reads some of the counters now and then.
 
     Raises EngineError or a subclass, FilterLost when the counters are lost. Cost: one round trip a batch of
     up to 8,192 keys, two to remove, three when others remove the same keys; 57 bytes out and 71 back a key
@@ -95,6 +101,7 @@ class RedisCountingFilter(StoredFilter):
         storage = self._storage = Counters(options.name, manifest, options.secret)
         self._run_ids = self._query_run_ids()
         self._domains = KnownDomains(options.name)
+        self._load_watch = LoadWatch(options.name, manifest)
         self._adds = KeyBatcher(partial(self._send_hashes, storage.add))
         self._counts = KeyBatcher(partial(self._send_hashes, storage.count))
         self._removals = KeyBatcher(partial(self._send_hashes, storage.remove))
@@ -102,10 +109,27 @@ class RedisCountingFilter(StoredFilter):
     def _send_hashes(self, do: Operation, hashes: bytes) -> bytes:
         return self._run(self._storage.each(hashes, do))
 
+    def _watch_load(self) -> None:
+        """Find out now and then whether the filter is over capacity; warn once."""
+        num_changed = self._storage.num_changed
+        if self._load_watch.is_due(num_changed):
+            with suppress(FullbloomError):  # the change succeeded
+                self._load_watch.take(self._run(self._storage.estimate_load()), num_changed)
+
+    @property
+    def over_capacity(self) -> bool:
+        """True if the filter held more keys than its capacity, at a rate above its target, when last asked.
+
+        An object reads 64 kB of the counters with the first key that it adds or removes, and then after at
+        most as many keys as a sixteenth of the capacity; it warns once (CapacityWarning).
+        """
+        return self._load_watch.is_over
+
     def add(self, key: Key, /) -> bool:
         """Add an occurrence of a key; True if it was certainly new. One round trip."""
         new = self._adds.put(self._storage.cells.hash(key)) > 0
         self._domains.note_key(key)
+        self._watch_load()
         return new
 
     def remove(self, key: Key, /) -> None:
@@ -117,6 +141,7 @@ class RedisCountingFilter(StoredFilter):
         """Remove an occurrence of a key if it is probably present; True if it was."""
         found = self._removals.put(self._storage.cells.hash(key)) > 0
         self._domains.look_up_key(key, found)
+        self._watch_load()
         return found
 
     def __contains__(self, key: Key, /) -> bool:
@@ -136,11 +161,13 @@ class RedisCountingFilter(StoredFilter):
         for batch in keys:
             self._run(self._storage.many(batch, self._storage.add, answer=False))
             self._domains.note_many(batch)
+            self._watch_load()
 
     def add_many(self, keys: Any) -> Any:
         """Add keys in order; answer for each whether it was new, in the caller's kind."""
         new = self._run(self._storage.many(keys, self._storage.add))
         self._domains.note_many(keys)
+        self._watch_load()
         return new
 
     def discard_many(self, keys: Any) -> Any:
@@ -151,6 +178,7 @@ class RedisCountingFilter(StoredFilter):
         """
         found = self._run(self._storage.many(keys, self._storage.remove))
         self._domains.look_up_many(keys, found)
+        self._watch_load()
         return found
 
     def contains_many(self, keys: Any) -> Any:
@@ -185,6 +213,7 @@ class RedisCountingFilter(StoredFilter):
         """Set all counters to 0; each string changes atomically."""
         self._run(self._storage.clear())
         self._domains.forget()
+        self._load_watch.forget(self._storage.num_changed)
 
     def info(self) -> dict[str, Any]:
         """Return the filter's parameters, without asking the server."""

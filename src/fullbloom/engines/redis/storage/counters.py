@@ -14,6 +14,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
+from random import randrange
 from typing import TYPE_CHECKING, Any, cast
 
 from fullbloom.engines.redis.protocol import create, errors
@@ -29,7 +30,7 @@ from fullbloom.engines.redis.protocol.keys import (
 )
 from fullbloom.engines.redis.protocol.manifest import TAG_BYTES, Manifest
 from fullbloom.engines.redis.protocol.requests import MAX_ATTEMPTS, SendBatch, Steps, back_off, read_part
-from fullbloom.engines.redis.storage.strings import raise_epochs
+from fullbloom.engines.redis.storage.strings import LoadEstimate, raise_epochs
 from fullbloom.errors import EngineTimeout, FullbloomError
 
 if TYPE_CHECKING:
@@ -43,6 +44,10 @@ if TYPE_CHECKING:
 
 #: Keys of one round trip: 0.5 MB of commands to look up, 3 MB to add, 12 MB to remove.
 PORTION = 8192
+#: Bytes of a hash, and of a cache line.
+_HASH, _LINE = 8, 64
+#: Bytes of counters from which the number of keys is estimated: within 1 % of it in two of three filters.
+_SAMPLE = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +72,10 @@ class CounterSnapshot(Snapshot):
             None,
         )
 
+    def find_shard(self, byte: int) -> int:
+        """Return the shard that holds a byte of the filter."""
+        return next(shard for shard in range(self.manifest.shards) if byte < sum(self.cells.range(shard)))
+
     def forget_keys(self) -> PresentKeys:  # type: ignore[override]
         """Return an empty record of keys."""
         return PresentKeys(self.manifest.shards)
@@ -76,6 +85,8 @@ class Counters(StoredCells):
     """The filter as its strings; each method is a generator of requests."""
 
     snapshot: CounterSnapshot
+    #: Keys that were new when this client added them, and keys that it removed.
+    num_changed = 0
 
     def adopt(self, manifest: Manifest) -> None:
         """Switch to a new manifest and drop the acknowledgements."""
@@ -128,8 +139,13 @@ class Counters(StoredCells):
         batch, snapshot = keys.batch(start, start + PORTION, adding=True), self.snapshot
         yield from self._send(snapshot, batch, changing=True)
         snapshot.acknowledged.note(batch.hashes(all=True))
+        self._count_changed(batch)
         yield from raise_epochs(snapshot)
         return batch
+
+    def _count_changed(self, batch: WireCounterBatch) -> None:
+        with self._lock:
+            self.num_changed += len(batch.hashes(all=False)) // _HASH
 
     def remove(self, keys: WireCounterKeys, start: int) -> Steps[WireCounterBatch]:
         """Remove keys; 1 for each that was probably present."""
@@ -141,6 +157,7 @@ class Counters(StoredCells):
             raise
         snapshot.acknowledged.drop(taken.hashes(all=False))
         yield from self._send(snapshot, taken.then(), changing=True)
+        self._count_changed(taken)
         yield from raise_epochs(snapshot)
         return taken
 
@@ -284,6 +301,31 @@ class Counters(StoredCells):
         for shard, key in enumerate(known.names.bits):
             yield from create.sweep_string(key, known.nbytes(shard), known.manifest.tag(shard), own=True)
         return existed
+
+    def estimate_load(self) -> Steps[LoadEstimate]:
+        """Estimate how full the filter is, from all of its counters or from some neighbouring lines."""
+        known = self.snapshot
+        lines = sum(known.nbytes(shard) for shard in range(known.manifest.shards)) // _LINE
+        # Every line holds as many keys as any other, up to chance.
+        start = randrange(lines) * _LINE if lines * _LINE > _SAMPLE else 0  # noqa: S311 - a sample
+        keys, keys_sd, fpr = self.cells.estimate((yield from self._read_sample(known, start)))
+        return LoadEstimate(fpr, keys, keys_sd, None)
+
+    def _read_sample(self, known: CounterSnapshot, start: int) -> Steps[bytes]:
+        """Read the counters from byte ``start`` of the filter on, at most once around."""
+        sample = b""
+        first, shards = known.find_shard(start), known.manifest.shards
+        for shard in (*range(first, shards), *range(first)):
+            key, (begin, nbytes) = known.names.bits[shard], known.cells.range(shard)
+            at = start - begin if shard == first else 0
+            yield from self.read_tag(shard, known)
+            data = yield from read_part(key, at, min(_SAMPLE - len(sample), nbytes - at))
+            if len(data) % _LINE or not data:
+                raise self._loss(shard)
+            sample += data
+            if len(sample) >= _SAMPLE:
+                break
+        return sample
 
     def read_counters(self) -> Steps[bytes]:
         """Return all counters, byte for byte as in memory."""

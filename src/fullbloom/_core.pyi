@@ -26,98 +26,27 @@ from fullbloom.keys import (
 _Series = TypeVar("_Series", bound=Series)
 
 __all__ = [
-    "LINE_BYTES",
-    "AgingBloomFilter",
-    "ArrowColumn",
-    "BinaryFuseFilter",
-    "BitSet",
-    "BloomFilter",
-    "BloomierMap",
-    "CandidateDuplicates",
-    "CharacteristicSketch",
-    "CompactApproximator",
-    "CountingBloomFilter",
-    "CuckooFilter",
-    "DLeftCountingFilter",
-    "DeletableBloomFilter",
-    "DynamicCuckooFilter",
-    "FilterBank",
-    "FilterCascade",
-    "ForeignCuckooFilter",
-    "ForeignFilter",
-    "ForeignScalableFilter",
-    "ForeignStaticFilter",
-    "GolombSet",
-    "InvertibleBloomFilter",
-    "KeyBuffer",
-    "KeyedRecords",
-    "LastOccurrences",
-    "LayeredBloomFilter",
-    "PrefixFilter",
-    "QuotientFilter",
-    "RatelessDecoder",
-    "RatelessEncoder",
-    "RetouchedBloomFilter",
-    "RibbonFilter",
-    "RollingBloomFilter",
-    "ScalableBloomFilter",
-    "Selection",
-    "SetDifference",
-    "SignatureIndex",
-    "SpatialBloomFilter",
-    "SpectralBloomFilter",
-    "StableBloomFilter",
-    "StrataEstimator",
-    "VariableIncrementFilter",
-    "WireBatch",
-    "WireCells",
-    "WireCounterBatch",
-    "WireCounterKeys",
-    "WireCounters",
-    "WireExchange",
-    "WireKeys",
-    "WireText",
-    "XorFilter",
-    "ZoneFilter",
-    "add_lines",
-    "bip158_build",
-    "bip158_count",
-    "bip158_matches",
-    "capacity_at",
-    "check_lines",
-    "detect_foreign",
-    "fast_paths",
-    "force_isa",
-    "foreign_formats",
-    "foreign_positions",
-    "format_numbers",
-    "fpr_at",
-    "hash_key",
-    "hash_many",
-    "isa",
-    "isas",
-    "law",
-    "layout_for",
-    "layouts",
-    "least_fpr",
-    "loads",
-    "open",
-    "parquet_chunks",
-    "parquet_filter_len",
-    "parquet_footer_len",
-    "record_digests",
-    "shapes_within",
-    "size_for",
-    "variants",
-    "watch_forks",
+    "LINE_BYTES", "AgingBloomFilter", "ArrowColumn", "BinaryFuseFilter", "BitSet", "BloomFilter", "BloomierMap",
+    "CandidateDuplicates", "CharacteristicSketch", "CompactApproximator", "CountingBloomFilter", "CuckooFilter",
+    "DLeftCountingFilter", "DeletableBloomFilter", "DynamicCuckooFilter", "FilterBank", "FilterCascade",
+    "ForeignCuckooFilter", "ForeignFilter", "ForeignScalableFilter", "ForeignStaticFilter", "GolombSet",
+    "InvertibleBloomFilter", "KeyBuffer", "KeyedRecords", "LastOccurrences", "LayeredBloomFilter", "PrefixFilter",
+    "QuotientFilter", "RatelessDecoder", "RatelessEncoder", "RetouchedBloomFilter", "RibbonFilter",
+    "RollingBloomFilter", "ScalableBloomFilter", "Selection", "SetDifference", "SignatureIndex", "SpatialBloomFilter",
+    "SpectralBloomFilter", "StableBloomFilter", "StrataEstimator", "VariableIncrementFilter", "WireBatch", "WireCells",
+    "WireCounterBatch", "WireCounterKeys", "WireCounters", "WireExchange", "WireKeys", "WireText", "XorFilter",
+    "ZoneFilter", "add_lines", "bip158_build", "bip158_count", "bip158_matches", "capacity_at", "check_lines",
+    "detect_foreign", "fast_paths", "force_isa", "foreign_formats", "foreign_positions", "format_numbers", "fpr_at",
+    "hash_key", "hash_many", "isa", "isas", "law", "layout_for", "layouts", "least_fpr", "loads", "open",
+    "parquet_chunks", "parquet_filter_len", "parquet_footer_len", "record_digests", "shapes_within", "size_for",
+    "variants", "watch_forks",
 ]
 LINE_BYTES: Final[int]
 
 class _BoolMembers:
     def __bool__(self, /) -> bool:
-        """True when num_added is above 0. False after creation or clear(), or when all keys were removed or have expired:
-        then the filter has no key.
-        """
+        """True when num_added is above 0. False after creation or clear(), or when all keys were removed or have
+        expired: then the filter has no key."""
     def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
         """Pickles as its file's bytes. A keyed filter is refused: a pickle must not contain the secret."""
     def _repr_html_(self, /) -> str:
@@ -126,8 +55,8 @@ class _BoolMembers:
     def capacity(self, /) -> int:
         """Keys the structure was sized for."""
     def copy(self, /) -> Self:
-        """An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they are damaged.
-        """
+        """An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they are
+        damaged."""
     def fpr(self, /, items: float | None = None) -> float:
         """Model rate of false positives at the present load, which counts the set bits: O(nbytes).
 
@@ -136,9 +65,8 @@ class _BoolMembers:
         """
     @property
     def key_domains(self, /) -> str:
-        """The types of the keys that were added, as text: "integer, text" and so on, "none", with "hashed" for
-        ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
-        """
+        """The types of the keys that were added, as text: "integer, text" and so on, "none", with "hashed" for ready
+        hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once."""
     @property
     def keyed(self, /) -> bool:
         """True when keys are hashed under a secret."""
@@ -152,9 +80,9 @@ class _BoolMembers:
         """Writes the filter to `path` atomically: the old file or the new one. Waits for the disk.
 
         A link is followed and stays, and its target is replaced, which keeps its mode, and its owner if the caller may
-        set it. Raises OSError for devices, pipes, directories and links to nothing,
-        FormatError for a mapped filter whose cells no longer have the checksum of their file or contradict each
-        other, SecretError if the secret was not taken (see take_secret).
+        set it. Raises OSError for devices, pipes, directories and links to nothing, FormatError for a mapped filter
+        whose cells no longer have the checksum of their file or contradict each other, SecretError if the secret was
+        not taken (see take_secret).
         """
     def take_secret(self, /) -> bytes:
         """The 16 bytes that secret=True drew, without which the filter's file cannot be opened: keep them.
@@ -167,9 +95,8 @@ class _BoolMembers:
     def target_fpr(self, /) -> float:
         """Rate requested at capacity."""
     def to_bytes(self, /) -> bytes:
-        """The filter as the bytes of its file. A secret is not included: SecretError if it was not taken
-        (see take_secret).
-        """
+        """The filter as the bytes of its file. A secret is not included: SecretError if it was not taken (see
+        take_secret)."""
 
 class _ContainsMembers:
     def __contains__(self, key: Key, /) -> bool:
@@ -218,21 +145,20 @@ class _AddMembers:
     def add(self, key: Key, /) -> bool:
         """Adds a key; True when it was certainly new, False when it was probably added before.
 
-        Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,
-        exactly one receives True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past
-        capacity.
+        Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key, exactly one receives
+        True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past capacity.
         """
 
 class _AdvanceMembers:
     def advance(self, /, now: float | None = None) -> int:
         """Lets time pass until `now`, in seconds of any clock; returns how many generations expired.
 
-        None: the oldest generation expires at once, whatever it holds, and a new one takes the keys from here
-        on, in windows of keys, too; earlier keys are then forgotten sooner than the window promises.
+        None: the oldest generation expires at once, whatever it holds, and a new one takes the keys from here on, in
+        windows of keys, too; earlier keys are then forgotten sooner than the window promises.
 
-        A time is for a filter built with window=. A key is remembered for at least `window` seconds after the
-        advance before its add; keys added before the first advance count as added at it. Raises
-        ParameterError when now goes back, or without window=; ReadOnlyFilter.
+        A time is for a filter built with window=. A key is remembered for at least `window` seconds after the advance
+        before its add; keys added before the first advance count as added at it. Raises ParameterError when now goes
+        back, or without window=; ReadOnlyFilter.
         """
     def generation_counts(self, /) -> list[int]:
         """Keys written to each generation in memory, oldest first; the last one takes new keys."""
@@ -263,9 +189,9 @@ class _BitsMembers:
         """The values of the cells as a read-only memoryview of a copy, an item of 8, 16, 32 or 64 bits per cell.
 
         Item i is cell i, as positions() numbers them where the class has it: 0 or 1 for a bit, a count, a label.
-        Several planes (generations, layers) are rows, buckets of fingerprints are rows of slots. numpy.asarray()
-        of the result copies nothing. For small filters: FilterMemoryError if nbytes exceeds max_bytes, 2 MiB by
-        default. Cost: 15 to 500 ns per cell.
+        Several planes (generations, layers) are rows, buckets of fingerprints are rows of slots. numpy.asarray() of the
+        result copies nothing. For small filters: FilterMemoryError if nbytes exceeds max_bytes, 2 MiB by default. Cost:
+        15 to 500 ns per cell.
         """
 
 class _ClearMembers:
@@ -292,10 +218,9 @@ class _ContainsHashedMembers:
     def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
         """One result per key, in the same container type: list for a list, NumPy for NumPy, Arrow for Arrow.
 
-        keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object
-        that supports the Arrow PyCapsule interface (Polars, pyarrow, pandas, ...); null returns null.
-        threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no
-        canonical bytes.
+        keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object that supports the Arrow
+        PyCapsule interface (Polars, pyarrow, pandas, ...); null returns null.
+        threads: how many may be used; the GIL is released. Raises KeyTypeError for a key that has no canonical bytes.
         """
     @overload
     def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
@@ -323,8 +248,8 @@ class _ContainsHashedMembers:
         kind: "auto", the smallest for the rate, or the name of one. keys: all its keys, as contains_many takes them,
         since a filter does not store its own; nulls are skipped. fpr: target_fpr by default. threads, progress and
         memory as in the build of that class. Raises ParameterError for a rate or kind that no static filter has,
-        KeyTypeError, FilterMemoryError, OSError if the temporary file for keys beyond memory cannot be written.
-        Cost: that of the build, some 0.1 us per key. The secret is not revealed: the one of this filter opens that one.
+        KeyTypeError, FilterMemoryError, OSError if the temporary file for keys beyond memory cannot be written. Cost:
+        that of the build, some 0.1 us per key. The secret is not revealed: the one of this filter opens that one.
         """
     @staticmethod
     def nbytes_for(capacity: int, fpr: float = ...) -> int:
@@ -351,9 +276,9 @@ class _UpdateMembers:
     def update(self, /, *keys: Keys, threads: int = 1) -> None:
         """Adds the keys of each batch; takes what contains_many takes, skips nulls, returns nothing.
 
-        Another filter of this class is merged, if the class can merge: its keys are added. Keys before a refused key
-        or filter are added. Raises KeyTypeError for a filter that
-        cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
+        Another filter of this class is merged, if the class can merge: its keys are added. Keys before a refused key or
+        filter are added. Raises KeyTypeError for a filter that cannot be merged, IncompatibleFilters for one with other
+        parameters. Cost: see docs/benchmarks.md.
         """
 
 class _ContainsMembersOf5:
@@ -387,29 +312,26 @@ class _GeMembers:
         """A new filter that finds every key that is in this filter and in all others, at the rate of its
         operands: cells that other keys have set in both stay set.
 
-        num_added is an estimate, that of intersection_count. Raises IncompatibleFilters, naming every field in
-        which two differ.
+        num_added is an estimate, that of intersection_count. Raises IncompatibleFilters, naming every field in which
+        two differ.
         """
     def intersection_count(self, /, other: Self) -> tuple[float, float]:
-        """Estimated number of keys in both, with its standard deviation; noise for a small overlap
-        of large sets. (nan, inf) when all cells of the union are set: the number is unknown then.
-        """
+        """Estimated number of keys in both, with its standard deviation; noise for a small overlap of large sets. (nan,
+        inf) when all cells of the union are set: the number is unknown then."""
     def intersection_update(self, /, *others: Self) -> None:
         """As intersection, in this filter."""
     def isdisjoint(self, /, other: Self) -> bool:
         """True when the cells rule out a common key; False means only that they do not."""
     def issubset(self, /, other: Self) -> bool:
-        """True when no cell is above that of `other`, so that all keys of this filter are found there. Always true
-        for a subset; true for another set with the chance that all its other keys are false positives of `other`.
-        """
+        """True when no cell is above that of `other`, so that all keys of this filter are found there. Always true for
+        a subset; true for another set with the chance that all its other keys are false positives of `other`."""
     def issuperset(self, /, other: Self) -> bool:
         """True when all keys of `other` are found here; other.issubset(self)."""
     def jaccard(self, /, other: Self) -> float:
         """Estimated share of the union that is in both; nan when all cells of the union are set."""
     def union_count(self, /, other: Self) -> tuple[float, float]:
-        """Estimated number of keys in either, with its standard deviation; both inf when all cells of the union
-        are set.
-        """
+        """Estimated number of keys in either, with its standard deviation; both inf when all cells of the union are
+        set."""
 
 class _IorMembers:
     def __ior__(self, other: Self, /) -> Self: ...
@@ -428,9 +350,8 @@ class _DiscardMembers:
     def discard(self, key: Key, /) -> bool:
         """As remove, but returns True when the key was removed, False when remove raises KeyError."""
     def remove(self, key: Key, /) -> None:
-        """Removes one occurrence of a key; KeyError when it was certainly never added or cannot be removed (a note
-        then says so), and nothing changes. Removing a key that was never added may remove others: see the class.
-        """
+        """Removes one occurrence of a key; KeyError when it was certainly never added or cannot be removed (a note then
+        says so), and nothing changes. Removing a key that was never added may remove others: see the class."""
 
 class _DiscardManyMembers:
     @overload
@@ -450,8 +371,8 @@ class _DiscardManyMembers:
     def remove_many(self, /, keys: Keys) -> None:
         """Removes many keys, one after the other; takes what contains_many takes, skips nulls, returns nothing.
 
-        Raises KeyError at the first that is absent or cannot be removed, with its number; those before it are
-        removed. Cost: a lookup and a removal per key.
+        Raises KeyError at the first that is absent or cannot be removed, with its number; those before it are removed.
+        Cost: a lookup and a removal per key.
         """
 
 class _MappedMembersOf4:
@@ -463,17 +384,17 @@ class _PositionsMembers:
     def positions(self, key: Key, /) -> list[int]:
         """The cells of a key, each once, whether or not it was added: numbers of bits, or of counters.
 
-        In the order of its probes, or from the first of a cache line to the last; docs/schemes.md has the
-        rules. For comparing implementations. Cost: k probes and a list.
+        In the order of its probes, or from the first of a cache line to the last; docs/schemes.md has the rules. For
+        comparing implementations. Cost: k probes and a list.
         """
 
 class _UpdateMembersOf10:
     def update(self, /, *keys: Keys | Self, threads: int = 1) -> None:
         """Adds the keys of each batch; takes what contains_many takes, skips nulls, returns nothing.
 
-        Another filter of this class is merged, if the class can merge: its keys are added. Keys before a refused key
-        or filter are added. Raises KeyTypeError for a filter that
-        cannot be merged, IncompatibleFilters for one with other parameters. Cost: see docs/benchmarks.md.
+        Another filter of this class is merged, if the class can merge: its keys are added. Keys before a refused key or
+        filter are added. Raises KeyTypeError for a filter that cannot be merged, IncompatibleFilters for one with other
+        parameters. Cost: see docs/benchmarks.md.
         """
 
 class _ContainsMembersOf2:
@@ -498,12 +419,10 @@ class _AddMembersOf7:
     def add(self, key: Key, times: int = 1, /) -> bool:
         """Adds a key; True when it was certainly new, False when it was probably added before.
 
-        times: how often, as that many calls would; if the filter becomes full, the additions before that
-        are kept.
+        times: how often, as that many calls would; if the filter becomes full, the additions before that are kept.
 
-        Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key,
-        exactly one receives True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past
-        capacity.
+        Cost: one hash and, in layout blocked, one cache line. Of two threads that add one new key, exactly one receives
+        True. Raises KeyTypeError, ReadOnlyFilter; warns CapacityWarning once past capacity.
         """
     def count(self, key: Key, /) -> int:
         """Estimated number of occurrences of a key; 0 when it was certainly never added."""
@@ -539,8 +458,8 @@ class _DiscardMembersOf5:
     def discard(self, key: Key, times: int = 1, /) -> bool:
         """As remove, but returns True when the key was removed, False when remove raises KeyError."""
     def remove(self, key: Key, times: int = 1, /) -> None:
-        """Removes one occurrence of a key; KeyError when it was certainly never added or cannot be removed (a note
-        then says so), and nothing changes. Removing a key that was never added may remove others: see the class.
+        """Removes one occurrence of a key; KeyError when it was certainly never added or cannot be removed (a note then
+        says so), and nothing changes. Removing a key that was never added may remove others: see the class.
 
         times: this many occurrences, or none if there are fewer.
         """
@@ -552,11 +471,12 @@ class _MergeMembers:
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """
     def union(self, /, *others: Self) -> Self:
-        """A new filter of this one and all others: counters added, stopping at their maximum: the filter of both multisets.
+        """A new filter of this one and all others: counters added, stopping at their maximum: the filter of both
+        multisets.
 
         num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
-        IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
-        less three deviations, is above capacity.
+        IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate, less three
+        deviations, is above capacity.
         """
 
 class _NumBitsMembers:
@@ -638,8 +558,7 @@ class _AddMembersOf2:
     def rule(self, /) -> str:
         """How a key takes cells, in words."""
     def scan_dump(self, /, iterator: int) -> tuple[int, bytes]:
-        """What SCANDUMP answers to `iterator`: the next iterator and a piece of at most 16 MiB, (0, b"") at the end.
-        """
+        """What SCANDUMP answers to `iterator`: the next iterator and a piece of at most 16 MiB, (0, b"") at the end."""
     @property
     def target_fpr(self, /) -> float:
         """The requested rate."""
@@ -649,8 +568,8 @@ class _AddMembersOf2:
 class _AddManyMembers:
     @overload
     def add_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """Adds keys on one thread: one result per key, True if it was new, in the same container type; null returns null.
-        """
+        """Adds keys on one thread: one result per key, True if it was new, in the same container type; null returns
+        null."""
     @overload
     def add_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
@@ -682,23 +601,22 @@ class AgingBloomFilter(
     _SeedMembers,
     _UpdateMembers,
 ):
-    """A window over a stream: the last `capacity` distinct keys are never missed, older ones are
-    forgotten after at most twice as many.
+    """A window over a stream: the last `capacity` distinct keys are never missed, older ones are forgotten after at
+    most twice as many.
 
     capacity: keys of the window; with window=, keys added within that time.
     fpr: bound on the rate of false positives, at any time.
-    refresh: a lookup refreshes a known key; False is the plain double buffer, in which a key is
-    remembered for the `capacity` new keys after it was new itself (a key that was a false positive is
-    not stored, so it may be forgotten earlier).
-    window: seconds for which keys are remembered, instead of a count: time passes only by advance(now),
-    and more than `capacity` keys in a window warn (CapacityWarning) and raise the rate.
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
-    that outsiders cannot predict.
+    refresh: a lookup refreshes a known key; False is the plain double buffer, in which a key is remembered for the
+    `capacity` new keys after it was new itself (a key that was a false positive is not stored, so it may be forgotten
+    earlier).
+    window: seconds for which keys are remembered, instead of a count: time passes only by advance(now), and more than
+    `capacity` keys in a window warn (CapacityWarning) and raise the rate.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash that
+    outsiders cannot predict.
 
-    False negatives: by design for older keys, never within the window. Raises ParameterError,
-    ParameterTypeError, FilterMemoryError. Cost: two neighbouring cache lines a key; about 23 bits a
-    key of capacity at 1 %. Source: Yoon, IEEE TKDE 22(1), 2010; two buffers at rate
-    ``1 - sqrt(1 - fpr)`` each.
+    False negatives: by design for older keys, never within the window. Raises ParameterError, ParameterTypeError,
+    FilterMemoryError. Cost: two neighbouring cache lines a key; about 23 bits a key of capacity at 1 %. Source: Yoon,
+    IEEE TKDE 22(1), 2010; two buffers at rate ``1 - sqrt(1 - fpr)`` each.
 
     >>> from fullbloom import AgingBloomFilter
     >>> f = AgingBloomFilter(1000, fpr=0.001)
@@ -722,8 +640,7 @@ class AgingBloomFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> AgingBloomFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     @staticmethod
     def open(
         path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
@@ -742,8 +659,8 @@ class AgingBloomFilter(
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """A new AgingBloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
         were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
-        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
-        also bounds the new one, because an untrusted file chose the parameters.
+        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one,
+        it also bounds the new one, because an untrusted file chose the parameters.
 
         keys: all keys to add, as contains_many takes them. capacity, fpr: if they differ from those of this filter;
         numbers that a constructor chooses by default, such as bits of a fingerprint, are chosen for these. Raises what
@@ -780,8 +697,8 @@ class BinaryFuseFilter(
     fpr: rate of false positives, rounded down to a power of two; 0.01 by default if bits is not given.
     bits: bits of a fingerprint in place of fpr, 1 to 32: the rate is 2**-bits.
     arity: cells of a key: 3 is faster, 4 is 4 % smaller.
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
-    that outsiders cannot predict.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash that
+    outsiders cannot predict.
 
     Never misses a key it was built from; nothing can be added or removed. Repeated keys count once. The same keys in
     any order give the same bytes, with any number of threads and any memory.
@@ -838,8 +755,7 @@ class BinaryFuseFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> BinaryFuseFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     @staticmethod
     def open(
         path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
@@ -881,18 +797,17 @@ class BitSet(
     """An exact set of whole numbers below `capacity`: one bit per number, no false positives.
 
     capacity: N, the size of the universe: keys are the ints from 0 to capacity - 1.
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
-    that outsiders cannot predict.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash that
+    outsiders cannot predict.
 
     Exact for ints: `in` is always right, num_added is the number of members, and remove() affects no other key. Any
-    other key is never a member, except one key of another type in 2**64 / capacity; adding it raises
-    ParameterError. Smaller than any filter of 10 bits a key as soon as one number in ten is a
-    member; see `fullbloom plan --universe`.
+    other key is never a member, except one key of another type in 2**64 / capacity; adding it raises ParameterError.
+    Smaller than any filter of 10 bits a key as soon as one number in ten is a member; see `fullbloom plan --universe`.
 
-    False negatives: never. Takes no secret, since members are found by inverting the public hash of an int.
-    Raises ParameterError, ParameterTypeError, FilterMemoryError. Cost: one bit for each number of the
-    universe; one cache line a key. Source: the characteristic vector of a set; Carter, Floyd, Gill,
-    Markowsky, Wegman, STOC 1978, on when approximate membership takes less space.
+    False negatives: never. Takes no secret, since members are found by inverting the public hash of an int. Raises
+    ParameterError, ParameterTypeError, FilterMemoryError. Cost: one bit for each number of the universe; one cache line
+    a key. Source: the characteristic vector of a set; Carter, Floyd, Gill, Markowsky, Wegman, STOC 1978, on when
+    approximate membership takes less space.
 
     >>> from fullbloom import BitSet
     >>> ports = BitSet(65_536)
@@ -929,8 +844,7 @@ class BitSet(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> BitSet:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     def merge(self, /, other: Self) -> None:
         """Merges another filter of this kind: the union: bitwise or.
 
@@ -952,10 +866,10 @@ class BitSet(
         FilterMemoryError.
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
-        """A new BitSet of `keys`, with the parameters, seed and secret of this one: call it when more keys
-        were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
-        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
-        also bounds the new one, because an untrusted file chose the parameters.
+        """A new BitSet of `keys`, with the parameters, seed and secret of this one: call it when more keys were added
+        than it was sized for, since a filter does not store keys that could be moved to a larger one. CapacityWarning
+        reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it also bounds
+        the new one, because an untrusted file chose the parameters.
 
         keys: all keys to add, as contains_many takes them. capacity, fpr: if they differ from those of this filter;
         numbers that a constructor chooses by default, such as bits of a fingerprint, are chosen for these. Raises what
@@ -970,8 +884,8 @@ class BitSet(
         """A new filter of this one and all others: the union: bitwise or.
 
         num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
-        IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
-        less three deviations, is above capacity.
+        IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate, less three
+        deviations, is above capacity.
         """
 
 @final
@@ -994,24 +908,23 @@ class BloomFilter(
     _PositionsMembers,
     _UpdateMembersOf10,
 ):
-    """An approximate set of keys: never misses a key that was added, and wrongly finds others at a
-    rate of at most `fpr` while it holds at most `capacity` keys.
+    """An approximate set of keys: never misses a key that was added, and wrongly finds others at a rate of at most
+    `fpr` while it holds at most `capacity` keys.
 
     capacity: expected number of distinct keys.
     fpr: rate of false positives at capacity.
-    layout: "blocked" (one cache line a key), "classic" (least space), "split" (Parquet's block),
-    "partitioned", "two-block" (two cache lines a key), or "auto": blocked while it costs at most 1.2 times the
-    space of classic.
+    layout: "blocked" (one cache line a key), "classic" (least space), "split" (Parquet's block), "partitioned",
+    "two-block" (two cache lines a key), or "auto": blocked while it costs at most 1.2 times the space of classic.
     scheme: how a hash becomes positions; the layout's own by default.
-    hash: the base hash of the key rule, for interchange: "xxh3", "xxh64", "murmur3-32", "murmur3-128", "fnv1a",
-    "sha1", "md5", "sha256".
+    hash: the base hash of the key rule, for interchange: "xxh3", "xxh64", "murmur3-32", "murmur3-128", "fnv1a", "sha1",
+    "md5", "sha256".
     strict: refuse keys past capacity with FilterFull instead of warning once.
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
-    that outsiders cannot predict.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash that
+    outsiders cannot predict.
 
-    Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is allocated.
-    Cost: 10.1, 15.6 and 22.0 bits a key at 1, 0.1 and 0.01 % (classic: 9.6, 14.4, 19.2).
-    Source: Bloom, CACM 13(7), 1970; rate (1 - (1 - 1/m)^(kn))^k, by layout in fullbloom.theory.
+    Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is allocated. Cost: 10.1, 15.6 and
+    22.0 bits a key at 1, 0.1 and 0.01 % (classic: 9.6, 14.4, 19.2). Source: Bloom, CACM 13(7), 1970; rate (1 - (1 -
+    1/m)^(kn))^k, by layout in fullbloom.theory.
 
     >>> from fullbloom import BloomFilter
     >>> seen = BloomFilter(1_000_000, fpr=0.001)
@@ -1065,8 +978,7 @@ class BloomFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> BloomFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     @property
     def hash(
         self, /
@@ -1097,18 +1009,17 @@ class BloomFilter(
     ) -> BloomFilter:
         """Opens the file of a BloomFilter; fullbloom.open() does so for every class.
 
-        mode "r" maps it for reading in constant time; "r+" maps it for adding in place, one writer
-        at a time, and checks every byte first whatever verify says, since closing it confirms their checksums; only a
-        file whose writer crashed is not checked. verify "header" checks lengths and tables, "full" every
-        byte. max_bytes: a larger filter is refused. A mapped file must not be truncated by others (replace it by
-        rename, as save() does): reading past its end kills the process. Raises FormatError, OSError,
-        FilterMemoryError.
+        mode "r" maps it for reading in constant time; "r+" maps it for adding in place, one writer at a time, and
+        checks every byte first whatever verify says, since closing it confirms their checksums; only a file whose
+        writer crashed is not checked. verify "header" checks lengths and tables, "full" every byte. max_bytes: a larger
+        filter is refused. A mapped file must not be truncated by others (replace it by rename, as save() does): reading
+        past its end kills the process. Raises FormatError, OSError, FilterMemoryError.
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
-        """A new BloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
-        were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
-        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
-        also bounds the new one, because an untrusted file chose the parameters.
+        """A new BloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys were
+        added than it was sized for, since a filter does not store keys that could be moved to a larger one.
+        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one,
+        it also bounds the new one, because an untrusted file chose the parameters.
 
         keys: all keys to add, as contains_many takes them. capacity, fpr: if they differ from those of this filter;
         numbers that a constructor chooses by default, such as bits of a fingerprint, are chosen for these. Raises what
@@ -1139,8 +1050,8 @@ class BloomFilter(
         """A new filter of this one and all others: bitwise or: the filter of the united keys, bit for bit.
 
         num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
-        IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
-        less three deviations, is above capacity.
+        IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate, less three
+        deviations, is above capacity.
         """
     @staticmethod
     def with_shape(
@@ -1172,9 +1083,8 @@ class BloomFilter(
     ) -> BloomFilter:
         """A filter of a given shape: bits (rounded up to what the layout needs) and probes per key.
 
-        capacity: keys after which to warn; by default where half of the bits are set, the optimum
-        m ln 2 / k. Raises ParameterError for a shape the layout does not have (blocked: 4, 8 or 12
-        probes; split: 8).
+        capacity: keys after which to warn; by default where half of the bits are set, the optimum m ln 2 / k. Raises
+        ParameterError for a shape the layout does not have (blocked: 4, 8 or 12 probes; split: 8).
 
         >>> from fullbloom import BloomFilter
         >>> BloomFilter.with_shape(1024, 7).num_bits
@@ -1194,8 +1104,8 @@ class BloomierMap(
     _MappedMembers,
     _NumCellsMembers,
 ):
-    """
-    A static map from keys to numbers of 1 to 64 bits, which stores no keys: at most a fifth of the memory of a hash table.
+    """A static map from keys to numbers of 1 to 64 bits, which stores no keys: at most a fifth of the memory of a hash
+    table.
 
     Constructed by BloomierMap.build(keys, values, ...), which takes the following; the class is not called.
 
@@ -1204,17 +1114,17 @@ class BloomierMap(
     value_bits: bits of a value; by default those of the largest. With check_bits at most 64, unless mutable.
     mutable: values can be changed in place; takes 2 more bits per cell, and one more cache line per lookup.
     arity: cells of a key: 3 is faster, 4 is 4 % smaller.
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
-    that outsiders cannot predict.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash that
+    outsiders cannot predict.
 
-    The value of a key it was built from is never wrong; an absent key has one at the rate. Keys cannot be added, removed
-    or listed. Repeated keys count once if they have one value. The same pairs in any order give the same
-    bytes, with any number of threads and any memory.
+    The value of a key it was built from is never wrong; an absent key has one at the rate. Keys cannot be added,
+    removed or listed. Repeated keys count once if they have one value. The same pairs in any order give the same bytes,
+    with any number of threads and any memory.
 
-    Cost: 1.13 bits (arity 3) or 1.08 (arity 4) for each bit of value and check and key, more below a million keys; three
-    or four cache lines per lookup. Raises ParameterError, also for a key with two values or a value that is too wide,
-    ParameterTypeError, FilterMemoryError. Source: Chazelle, Kilian, Rubinfeld, Tal, SODA 2004; cells by Graf, Lemire,
-    ACM JEA 27, 2022; rate 2**-check_bits.
+    Cost: 1.13 bits (arity 3) or 1.08 (arity 4) for each bit of value and check and key, more below a million keys;
+    three or four cache lines per lookup. Raises ParameterError, also for a key with two values or a value that is too
+    wide, ParameterTypeError, FilterMemoryError. Source: Chazelle, Kilian, Rubinfeld, Tal, SODA 2004; cells by Graf,
+    Lemire, ACM JEA 27, 2022; rate 2**-check_bits.
 
     >>> from fullbloom import BloomierMap
     >>> ages = BloomierMap.build({"ada": 36, "alan": 41, "grace": 85}, check_bits=20)
@@ -1249,10 +1159,10 @@ class BloomierMap(
     ) -> BloomierMap:
         """The BloomierMap of many keys and as many values, or one for all.
 
-        keys: what contains_many takes; nulls are refused. values: whole numbers in any container; left out if keys is
-        a mapping. threads: how many may be used; the GIL is released. progress: called with (done, total) now and
-        then; an exception of it ends the work, as Ctrl-C does. memory: bytes that collecting and building may take;
-        pairs beyond it are in a nameless file in the folder for temporary files. The class documents the rest.
+        keys: what contains_many takes; nulls are refused. values: whole numbers in any container; left out if keys is a
+        mapping. threads: how many may be used; the GIL is released. progress: called with (done, total) now and then;
+        an exception of it ends the work, as Ctrl-C does. memory: bytes that collecting and building may take; pairs
+        beyond it are in a nameless file in the folder for temporary files. The class documents the rest.
         """
     @staticmethod
     def build_hashed(
@@ -1279,8 +1189,7 @@ class BloomierMap(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> BloomierMap:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     def get(self, key: Key, default: Any = None, /) -> int | Any:
         """The value of a key, never wrong for one it was built from; `default` for one that is certainly absent.
 
@@ -1288,8 +1197,8 @@ class BloomierMap(
         """
     @overload
     def get_hashed(self, /, hashes: _Series, *, default: int | None = None) -> _Series:
-        """The values of ready 64-bit hashes (see hash_many), `default` where they are certainly absent: an int or None for
-        one, as get_many returns for a batch.
+        """The values of ready 64-bit hashes (see hash_many), `default` where they are certainly absent: an int or None
+        for one, as get_many returns for a batch.
 
         >>> from fullbloom import BloomierMap, hash_key
         >>> ages = BloomierMap.build({"ada": 36, "alan": 41}, check_bits=30)
@@ -1312,9 +1221,10 @@ class BloomierMap(
     def get_many(self, /, keys: _Series, *, default: int | None = None, threads: int = 1) -> _Series:
         """One value per key, in the same container type; takes what contains_many takes.
 
-        default: the result for a key that is certainly absent, a whole number; with None its result is missing, as with get():
-        None in a list, null in a column of Arrow, Polars or pandas, masked in a NumPy array. threads: how many may be used;
-        the GIL is released. Cost: three cache lines per key, one more if values can be changed: some 10 ns.
+        default: the result for a key that is certainly absent, a whole number; with None its result is missing, as with
+        get(): None in a list, null in a column of Arrow, Polars or pandas, masked in a NumPy array. threads: how many
+        may be used; the GIL is released. Cost: three cache lines per key, one more if values can be changed: some 10
+        ns.
         """
     @overload
     def get_many(
@@ -1356,8 +1266,8 @@ class BloomierMap(
     def set_many(self, /, keys: _Series, values: Numbers) -> _Series:
         """Gives many keys other values, as many as keys or one for all; answers, for each, whether it was there.
 
-        All values are checked before the first is written; nulls are refused. A key that it was not built from replaces, at the
-        rate of false positives, the value of a stored one: pass stored keys only. Raises
+        All values are checked before the first is written; nulls are refused. A key that it was not built from
+        replaces, at the rate of false positives, the value of a stored one: pass stored keys only. Raises
         ParameterError, KeyTypeError, and ReadOnlyFilter unless it was built with mutable=True and lies in memory.
         """
     @overload
@@ -1376,22 +1286,19 @@ class BloomierMap(
 
 @final
 class CandidateDuplicates:
-    """The exact second pass of `dedup --verify`: collects the lines that the filter reported as known, then separates true
-    duplicates from false positives.
-    """
+    """The exact second pass of `dedup --verify`: collects the lines that the filter reported as known, then separates
+    true duplicates from false positives."""
     def __len__(self, /) -> int:
         """Number of candidate lines, each counted once."""
     def __new__(cls, /) -> CandidateDuplicates: ...
     def collect(
         self, /, filter: _Filter, block: bytes | bytearray | memoryview, *, once: bool = False
     ) -> tuple[int, int]:
-        """First pass: adds the lines of `block` to `filter`; (lines, new lines). With `once`, known lines
-        are not added again: for structures in which copies take slots.
-        """
+        """First pass: adds the lines of `block` to `filter`; (lines, new lines). With `once`, known lines are not added
+        again: for structures in which copies take slots."""
     def collect_keys(self, /, filter: _Filter, records: KeyedRecords, *, once: bool = False) -> int:
-        """
-        First pass: adds the keys of `records` to `filter`; how many were new. With `once`, known keys are not added again.
-        """
+        """First pass: adds the keys of `records` to `filter`; how many were new. With `once`, known keys are not added
+        again."""
     @property
     def nbytes(self, /) -> int:
         """Memory in use, approximately."""
@@ -1408,9 +1315,9 @@ class CandidateDuplicates:
 class CharacteristicSketch:
     """Up to `bound` differences of two sets from one message of 8 bytes each: values of a characteristic polynomial.
 
-    keys, hashed, seed, secret: as for RatelessEncoder. bound: the most differences that it can find, up to 1024. Beyond it
-    the result is empty and not complete. Raises KeyTypeError, ParameterError, FilterMemoryError. Cost: some 5 ns for each key
-    and each of the bound + 3 values; differences() takes time with the square of the bound. Sources: Minsky,
+    keys, hashed, seed, secret: as for RatelessEncoder. bound: the most differences that it can find, up to 1024. Beyond
+    it the result is empty and not complete. Raises KeyTypeError, ParameterError, FilterMemoryError. Cost: some 5 ns for
+    each key and each of the bound + 3 values; differences() takes time with the square of the bound. Sources: Minsky,
     Trachtenberg, Zippel, "Set reconciliation with nearly optimal communication complexity", IEEE TIT 49(9), 2003;
     Starobinski, Trachtenberg, Agarwal, "Efficient PDA synchronization", IEEE TMC 2(1), 2003.
 
@@ -1430,10 +1337,10 @@ class CharacteristicSketch:
     def differences(self, /, other: bytes | bytearray | memoryview) -> SetDifference:
         """The differences: SetDifference(mine, theirs, complete), keys as their hashes, ascending.
 
-        other: the bytes of the other sketch; the smaller of the two bounds applies. complete is False, and both lists are
-        empty, if there are more differences than that, or if the peer sends wrong values: two values beyond those that are
-        needed must agree, by chance 2^-100, and each key must be present or absent here as the difference says. Raises
-        FormatError, IncompatibleFilters for another seed or secret.
+        other: the bytes of the other sketch; the smaller of the two bounds applies. complete is False, and both lists
+        are empty, if there are more differences than that, or if the peer sends wrong values: two values beyond those
+        that are needed must agree, by chance 2^-100, and each key must be present or absent here as the difference
+        says. Raises FormatError, IncompatibleFilters for another seed or secret.
         """
     @property
     def num_keys(self, /) -> int:
@@ -1457,22 +1364,21 @@ class CompactApproximator(
     _ContainsMembersOf2,
     _CellBitsMembers,
 ):
-    """An approximate map from keys to small numbers: its answers are never below the true value in the
-    order of its lattice.
+    """An approximate map from keys to small numbers: its answers are never below the true value in the order of its
+    lattice.
 
     capacity: distinct keys.
     fpr: rate of false positives at capacity: a key never added has a value.
-    lattice: "max" returns an upper bound of the largest value added with the key, "min" a lower bound of
-    the smallest, "or" a superset of the bits.
+    lattice: "max" returns an upper bound of the largest value added with the key, "min" a lower bound of the smallest,
+    "or" a superset of the bits.
     value_bits: 1 to 32.
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
-    that outsiders cannot predict.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash that
+    outsiders cannot predict.
 
-    Values: 1 to 2**value_bits - 1; for "min" 0 to 2**value_bits - 2. get() of a key never added
-    returns the bottom, which cannot be added: 0, and 2**value_bits - 1 for "min".
-    False negatives: never. Raises ParameterError, ParameterTypeError, FilterMemoryError; warns
-    CapacityWarning past capacity. Cost: value_bits for each bit of a Bloom filter, 77 bits a key at
-    1 % and 8 bits; num_hashes cache lines a key. Source: Boldi, Vigna, Science of Computer
+    Values: 1 to 2**value_bits - 1; for "min" 0 to 2**value_bits - 2. get() of a key never added returns the bottom,
+    which cannot be added: 0, and 2**value_bits - 1 for "min". False negatives: never. Raises ParameterError,
+    ParameterTypeError, FilterMemoryError; warns CapacityWarning past capacity. Cost: value_bits for each bit of a Bloom
+    filter, 77 bits a key at 1 % and 8 bits; num_hashes cache lines a key. Source: Boldi, Vigna, Science of Computer
     Programming 54(1), 2005; above v ``(1 - (1 - 1/m)**(k * keys_above_v))**k``.
 
     >>> from fullbloom import CompactApproximator
@@ -1519,8 +1425,7 @@ class CompactApproximator(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> CompactApproximator:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     def get(self, key: Key, /) -> int:
         """The value of a key: never below the join of those added with it; the bottom when there was none."""
     @overload
@@ -1563,8 +1468,8 @@ class CompactApproximator(
         """A new filter of this one and all others: join, cell by cell: the filter of all pairs, bit for bit.
 
         num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
-        IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
-        less three deviations, is above capacity.
+        IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate, less three
+        deviations, is above capacity.
         """
     def update(self, /, keys: Keys, values: Numbers) -> None:
         """Adds many keys, with as many values (or one for all).
@@ -1602,23 +1507,21 @@ class CountingBloomFilter(
     counter_bits: 2, 3, 4, 8 or 16; a counter that reaches its maximum stays there permanently, so that count() is a
     lower bound from then on.
     threshold: the occurrences that matter, 1 for plain membership; size and number of probes are chosen so that
-    contains(key, at_least=threshold) is True for at most fpr of the keys never added, and fpr()
-    returns that rate.
-    layout: "blocked" (one cache line a key; not for 3 bits), "classic" (least space), or "auto": blocked while it
-    costs at most 1.6 times the space of classic.
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
-    that outsiders cannot predict.
+    contains(key, at_least=threshold) is True for at most fpr of the keys never added, and fpr() returns that rate.
+    layout: "blocked" (one cache line a key; not for 3 bits), "classic" (least space), or "auto": blocked while it costs
+    at most 1.6 times the space of classic.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash that
+    outsiders cannot predict.
 
-    A key that was added more often than removed is always found, as long as only keys were removed that
-    had been added: removing a false positive decrements the counters of other keys.
-    num_added is the number of additions minus removals, repeated keys included; the warning past
-    capacity is based on distinct keys. merge() adds the counters of another filter.
+    A key that was added more often than removed is always found, as long as only keys were removed that had been added:
+    removing a false positive decrements the counters of other keys. num_added is the number of additions minus
+    removals, repeated keys included; the warning past capacity is based on distinct keys. merge() adds the counters of
+    another filter.
 
-    Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is allocated;
-    remove() raises KeyError for a key that was certainly never added, and changes nothing.
-    Cost: 38.3 bits a key at 1 % (classic, four times a BloomFilter), 45.7 blocked.
-    Source: Fan, Cao, Almeida, Broder, IEEE/ACM ToN 8(3), 2000; rate (1 - (1 - 1/m)^(kn))^k, with a
-    threshold t P(Bin(kn, 1/m) >= t)^k; P(any of m counters of 4 bits overflows) <= 1.37e-15 m.
+    Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is allocated; remove() raises KeyError
+    for a key that was certainly never added, and changes nothing. Cost: 38.3 bits a key at 1 % (classic, four times a
+    BloomFilter), 45.7 blocked. Source: Fan, Cao, Almeida, Broder, IEEE/ACM ToN 8(3), 2000; rate (1 - (1 - 1/m)^(kn))^k,
+    with a threshold t P(Bin(kn, 1/m) >= t)^k; P(any of m counters of 4 bits overflows) <= 1.37e-15 m.
 
     >>> from fullbloom import CountingBloomFilter
     >>> f = CountingBloomFilter(1000)
@@ -1644,9 +1547,8 @@ class CountingBloomFilter(
         secret: bytes | bool | None = None,
     ) -> CountingBloomFilter: ...
     def contains(self, key: Key, /, *, at_least: int = ...) -> bool:
-        """True when the key seems to have been added `at_least` times more than removed, False when it
-        certainly was not. Beyond the counters' maximum the result is that for the maximum.
-        """
+        """True when the key seems to have been added `at_least` times more than removed, False when it certainly was
+        not. Beyond the counters' maximum the result is that for the maximum."""
     @overload
     def contains_many_at_least(self, /, keys: _Series, at_least: int) -> _Series:
         """As contains, for many keys; takes and returns what contains_many does."""
@@ -1661,16 +1563,14 @@ class CountingBloomFilter(
     @overload
     def contains_many_at_least(self, /, keys: OtherColumns, at_least: int) -> Any: ...
     def fpr_at_least(self, /, at_least: int) -> float:
-        """Rate at which contains(key, at_least=...) is wrong now for keys never added, if no key came
-        twice. Counts the counters in use: O(nbytes).
-        """
+        """Rate at which contains(key, at_least=...) is wrong now for keys never added, if no key came twice. Counts the
+        counters in use: O(nbytes)."""
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> CountingBloomFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     @property
     def layout(self, /) -> Literal["auto", "classic", "blocked"]:
         """The layout's name."""
@@ -1695,8 +1595,8 @@ class CountingBloomFilter(
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """A new CountingBloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
         were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
-        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
-        also bounds the new one, because an untrusted file chose the parameters.
+        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one,
+        it also bounds the new one, because an untrusted file chose the parameters.
 
         keys: all keys to add, as contains_many takes them. capacity, fpr: if they differ from those of this filter;
         numbers that a constructor chooses by default, such as bits of a fingerprint, are chosen for these. Raises what
@@ -1748,8 +1648,7 @@ class CuckooFilter(
     _AddMembersOf7,
     _DiscardMembersOf5,
 ):
-    """An approximate multiset of keys that takes keys out again: a table of fingerprints, two buckets a
-    key.
+    """An approximate multiset of keys that takes keys out again: a table of fingerprints, two buckets a key.
 
     capacity: expected number of keys, repetitions included.
     fpr: rate of false positives at capacity.
@@ -1757,20 +1656,18 @@ class CuckooFilter(
     chance.
     fingerprint_bits: 4 to 32; given, it decides the rate in the place of fpr, and target_fpr tells which.
     semi_sort: store buckets of 4 sorted: one bit less per key, three times the time.
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
-    that outsiders cannot predict.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash that
+    outsiders cannot predict.
 
     Every add stores one more fingerprint, even for a key that is found already, so that removal is
-    exact: as many removals as adds. A key can be added at most 2 * bucket_size times; check `in` first to
-    store each key once. Never misses a key that was added, unless keys were removed that never were.
-    Raises FilterFull when there is no free slot for a key (from about 97 % of the slots on; a filter can
-    hold its capacity); every key added before is still found, and removing keys frees slots. Below capacity,
-    only keys that share their buckets are refused: anyone who knows the hash can choose such keys; secret=
-    prevents it. An add makes at most 500 moves. To grow, see DynamicCuckooFilter.
-    Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is allocated.
-    Cost: 10.5, 13.7 and 17.9 bits a key at 1, 0.1 and 0.01 %; 13 ns a lookup, 41 ns an add in batches
-    of 10 million keys, filled to 95 %.
-    Source: Fan, Andersen, Kaminsky, Mitzenmacher, CoNEXT 2014; 1 - (1 - 1/(2^f - 1))^(2 b load).
+    exact: as many removals as adds. A key can be added at most 2 * bucket_size times; check `in` first to store each
+    key once. Never misses a key that was added, unless keys were removed that never were. Raises FilterFull when there
+    is no free slot for a key (from about 97 % of the slots on; a filter can hold its capacity); every key added before
+    is still found, and removing keys frees slots. Below capacity, only keys that share their buckets are refused:
+    anyone who knows the hash can choose such keys; secret= prevents it. An add makes at most 500 moves. To grow, see
+    DynamicCuckooFilter. Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is allocated.
+    Cost: 10.5, 13.7 and 17.9 bits a key at 1, 0.1 and 0.01 %; 13 ns a lookup, 41 ns an add in batches of 10 million
+    keys, filled to 95 %. Source: Fan, Andersen, Kaminsky, Mitzenmacher, CoNEXT 2014; 1 - (1 - 1/(2^f - 1))^(2 b load).
 
     >>> from fullbloom import CuckooFilter
     >>> sessions = CuckooFilter(1_000_000, fpr=0.001)
@@ -1799,8 +1696,7 @@ class CuckooFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> CuckooFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     @property
     def full(self, /) -> bool:
         """True when adds are refused until a key is removed: past capacity, without a free slot."""
@@ -1831,10 +1727,10 @@ class CuckooFilter(
         FilterMemoryError.
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
-        """A new CuckooFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
-        were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
-        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
-        also bounds the new one, because an untrusted file chose the parameters.
+        """A new CuckooFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys were
+        added than it was sized for, since a filter does not store keys that could be moved to a larger one.
+        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one,
+        it also bounds the new one, because an untrusted file chose the parameters.
 
         keys: all keys to add, as contains_many takes them. capacity, fpr: if they differ from those of this filter;
         numbers that a constructor chooses by default, such as bits of a fingerprint, are chosen for these. Raises what
@@ -1845,11 +1741,12 @@ class CuckooFilter(
     def semi_sort(self, /) -> bool:
         """True when buckets are stored sorted, which saves one bit per key."""
     def union(self, /, *others: Self) -> Self:
-        """A new filter of this one and all others: the fingerprints of both, stored again; FilterFull when they do not fit.
+        """A new filter of this one and all others: the fingerprints of both, stored again; FilterFull when they do not
+        fit.
 
         num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
-        IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
-        less three deviations, is above capacity.
+        IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate, less three
+        deviations, is above capacity.
         """
 
 @final
@@ -1871,26 +1768,24 @@ class DLeftCountingFilter(
     _AddMembersOf7,
     _DiscardMembersOf5,
 ):
-    """A counting filter of fingerprints in d sub-tables: exact removal and counts, in two fifths of the
-    space of a counting Bloom filter.
+    """A counting filter of fingerprints in d sub-tables: exact removal and counts, in two fifths of the space of a
+    counting Bloom filter.
 
-    capacity: expected number of distinct keys with up to 3 copies each; 4 to 12 copies take two cells, 13 to 39
-    three, a million 13.
+    capacity: expected number of distinct keys with up to 3 copies each; 4 to 12 copies take two cells, 13 to 39 three,
+    a million 13.
     fpr: rate of false positives at capacity.
     subtables: d, 2 to 8; a key has one bucket in each and goes to the least loaded.
     cells: w, 6 to 64, cells of a bucket; 8 is the published design, 12 packs tighter.
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
-    that outsiders cannot predict.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash that
+    outsiders cannot predict.
 
-    False negatives: never, unless a key is removed that was not added; if it is a false positive, the
-    removal takes a copy from a key with the same fingerprint. count() is exact except for keys that share
-    a fingerprint, whose counts add up: never too low.
-    Raises ParameterError, ParameterTypeError, FilterMemoryError; FilterFull when all buckets of a key
-    are full, which changes nothing: remove keys and continue. Up to capacity, it did not occur in simulations
-    with 3 or more sub-tables and at most 3 copies per key; with 2 sub-tables, it did for one key in 10^7.
-    Cost: 16.8, 21.6 and 25.2 bits a key at 1, 0.1 and 0.01 %; d cache misses a key.
-    Source: Bonomi, Mitzenmacher, Panigrahy, Singh, Varghese, ESA 2006; rate 1 - (1 - 1/(B R))^n, about
-    d * load * 2^-r.
+    False negatives: never, unless a key is removed that was not added; if it is a false positive, the removal takes a
+    copy from a key with the same fingerprint. count() is exact except for keys that share a fingerprint, whose counts
+    add up: never too low. Raises ParameterError, ParameterTypeError, FilterMemoryError; FilterFull when all buckets of
+    a key are full, which changes nothing: remove keys and continue. Up to capacity, it did not occur in simulations
+    with 3 or more sub-tables and at most 3 copies per key; with 2 sub-tables, it did for one key in 10^7. Cost: 16.8,
+    21.6 and 25.2 bits a key at 1, 0.1 and 0.01 %; d cache misses a key. Source: Bonomi, Mitzenmacher, Panigrahy, Singh,
+    Varghese, ESA 2006; rate 1 - (1 - 1/(B R))^n, about d * load * 2^-r.
 
     >>> from fullbloom import DLeftCountingFilter
     >>> stock = DLeftCountingFilter(1000)
@@ -1923,11 +1818,10 @@ class DLeftCountingFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> DLeftCountingFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     def merge(self, /, other: Self) -> None:
-        """
-        Merges another filter of this kind: the multiset of both: fingerprints are inserted again, counts add; FilterFull changes nothing.
+        """Merges another filter of this kind: the multiset of both: fingerprints are inserted again, counts add;
+        FilterFull changes nothing.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """
@@ -1949,8 +1843,8 @@ class DLeftCountingFilter(
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """A new DLeftCountingFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
         were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
-        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
-        also bounds the new one, because an untrusted file chose the parameters.
+        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one,
+        it also bounds the new one, because an untrusted file chose the parameters.
 
         keys: all keys to add, as contains_many takes them. capacity, fpr: if they differ from those of this filter;
         numbers that a constructor chooses by default, such as bits of a fingerprint, are chosen for these. Raises what
@@ -1964,12 +1858,12 @@ class DLeftCountingFilter(
     def subtables(self, /) -> int:
         """d, the number of candidate buckets of a key."""
     def union(self, /, *others: Self) -> Self:
-        """
-        A new filter of this one and all others: the multiset of both: fingerprints are inserted again, counts add; FilterFull changes nothing.
+        """A new filter of this one and all others: the multiset of both: fingerprints are inserted again, counts add;
+        FilterFull changes nothing.
 
         num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
-        IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
-        less three deviations, is above capacity.
+        IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate, less three
+        deviations, is above capacity.
         """
 
 @final
@@ -1998,19 +1892,18 @@ class DeletableBloomFilter(
 
     capacity: expected number of distinct keys.
     fpr: rate of false positives at capacity.
-    regions: how many equal parts the bits form, from 1 to num_bits; a bit is cleared only if no two keys ever
-    collided in its region. With more regions, more keys can be removed: by default one region per 4 bits,
-    with which 90 % of the keys can be removed at capacity.
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
-    that outsiders cannot predict.
+    regions: how many equal parts the bits form, from 1 to num_bits; a bit is cleared only if no two keys ever collided
+    in its region. With more regions, more keys can be removed: by default one region per 4 bits, with which 90 % of the
+    keys can be removed at capacity.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash that
+    outsiders cannot predict.
 
-    False negatives: never, unless a key is removed that was not added. remove() raises KeyError, and discard()
-    returns False, for a key that cannot be removed or is absent. Flags are permanent, so the share of removable keys
-    only falls; adding a key again flags all its regions, and it can no longer be removed.
-    Raises ParameterError, ParameterTypeError, FilterMemoryError. Cost: BloomFilter's classic layout
-    and a bit per region, 12.0, 18.0 and 24.0 bits a key at 1, 0.1 and 0.01 %.
-    Source: Rothenberg, Macapuna, Verdi, Magalhaes, IEEE Communications Letters 14(6), 2010; the share
-    that can be removed: fullbloom.theory.deletability (the published form is too high).
+    False negatives: never, unless a key is removed that was not added. remove() raises KeyError, and discard() returns
+    False, for a key that cannot be removed or is absent. Flags are permanent, so the share of removable keys only
+    falls; adding a key again flags all its regions, and it can no longer be removed. Raises ParameterError,
+    ParameterTypeError, FilterMemoryError. Cost: BloomFilter's classic layout and a bit per region, 12.0, 18.0 and 24.0
+    bits a key at 1, 0.1 and 0.01 %. Source: Rothenberg, Macapuna, Verdi, Magalhaes, IEEE Communications Letters 14(6),
+    2010; the share that can be removed: fullbloom.theory.deletability (the published form is too high).
 
     >>> from fullbloom import DeletableBloomFilter
     >>> open_orders = DeletableBloomFilter(1000)
@@ -2041,11 +1934,10 @@ class DeletableBloomFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> DeletableBloomFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     def merge(self, /, other: Self) -> None:
-        """
-        Merges another filter of this kind: bitwise or of bits and flags; a bit set in both flags its region, so fewer keys can be removed afterwards.
+        """Merges another filter of this kind: bitwise or of bits and flags; a bit set in both flags its region, so
+        fewer keys can be removed afterwards.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """
@@ -2065,10 +1957,10 @@ class DeletableBloomFilter(
         FilterMemoryError.
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
-        """A new DeletableBloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
-        were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
-        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
-        also bounds the new one, because an untrusted file chose the parameters.
+        """A new DeletableBloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more
+        keys were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
+        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one,
+        it also bounds the new one, because an untrusted file chose the parameters.
 
         keys: all keys to add, as contains_many takes them. capacity, fpr: if they differ from those of this filter;
         numbers that a constructor chooses by default, such as bits of a fingerprint, are chosen for these. Raises what
@@ -2079,12 +1971,12 @@ class DeletableBloomFilter(
     def regions(self, /) -> int:
         """Number of regions."""
     def union(self, /, *others: Self) -> Self:
-        """
-        A new filter of this one and all others: bitwise or of bits and flags; a bit set in both flags its region, so fewer keys can be removed afterwards.
+        """A new filter of this one and all others: bitwise or of bits and flags; a bit set in both flags its region,
+        so fewer keys can be removed afterwards.
 
         num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
-        IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
-        less three deviations, is above capacity.
+        IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate, less three
+        deviations, is above capacity.
         """
     @staticmethod
     def with_shape(
@@ -2132,20 +2024,19 @@ class DynamicCuckooFilter(
     max_stages: 1 to 1024; four times as many take two more bits per key.
     bucket_size: as for CuckooFilter.
     fingerprint_bits: as for CuckooFilter; if given, it determines the rate in place of fpr.
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
-    that outsiders cannot predict.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash that
+    outsiders cannot predict.
 
-    Every add stores one more fingerprint in the first stage with free space, so that removal is exact in
-    any order: a copy may be removed from any stage. Removal drops the newest stages as they become
-    empty (the memory of one is kept for the next); compact() moves keys together. Never misses a key that
-    was added, unless keys were removed that never were. Warns CapacityWarning past capacity * max_stages keys; raises FilterFull when no
-    stage has space for the key, and then nothing has changed. A stage holds 2 * bucket_size copies of a key:
-    check `in` first to store each key once. Copies, and keys chosen to share buckets, open a stage only while
-    the stages stay half full, and are refused after that; with secret=, nobody can choose such keys.
-    Raises ParameterError, ParameterTypeError, FilterMemoryError; opening a stage allocates it.
-    Cost: 14.7 and 17.9 bits a key at 1 and 0.1 % with 16 stages, the last one partly filled; a lookup of
-    an absent key searches every stage, at about 12 ns each in batches.
-    Source: Chen, Liao, Jin, Wu, ICNP 2017; 1 - (1 - 1/(2^f - 1))^(2 b load stages).
+    Every add stores one more fingerprint in the first stage with free space, so that removal is exact in any order: a
+    copy may be removed from any stage. Removal drops the newest stages as they become empty (the memory of one is kept
+    for the next); compact() moves keys together. Never misses a key that was added, unless keys were removed that never
+    were. Warns CapacityWarning past capacity * max_stages keys; raises FilterFull when no stage has space for the key,
+    and then nothing has changed. A stage holds 2 * bucket_size copies of a key: check `in` first to store each key
+    once. Copies, and keys chosen to share buckets, open a stage only while the stages stay half full, and are refused
+    after that; with secret=, nobody can choose such keys. Raises ParameterError, ParameterTypeError, FilterMemoryError;
+    opening a stage allocates it. Cost: 14.7 and 17.9 bits a key at 1 and 0.1 % with 16 stages, the last one partly
+    filled; a lookup of an absent key searches every stage, at about 12 ns each in batches. Source: Chen, Liao, Jin, Wu,
+    ICNP 2017; 1 - (1 - 1/(2^f - 1))^(2 b load stages).
 
     >>> from fullbloom import DynamicCuckooFilter
     >>> online = DynamicCuckooFilter(1000, fpr=0.001)
@@ -2171,11 +2062,11 @@ class DynamicCuckooFilter(
     def bucket_size(self, /) -> int:
         """Fingerprints per bucket."""
     def compact(self, /) -> int:
-        """Moves keys of the newest stages into free slots of earlier ones, as long as whole stages become
-        empty by it, and frees the memory of dropped ones; returns the number of stages freed.
+        """Moves keys of the newest stages into free slots of earlier ones, as long as whole stages become empty by it,
+        and frees the memory of dropped ones; returns the number of stages freed.
 
-        No key is lost and no answer changes. Raises ReadOnlyFilter. Cost: one pass over each stage
-        freed, and an add for each of its keys.
+        No key is lost and no answer changes. Raises ReadOnlyFilter. Cost: one pass over each stage freed, and an add
+        for each of its keys.
 
         >>> from fullbloom import DynamicCuckooFilter
         >>> f = DynamicCuckooFilter(1000)
@@ -2190,8 +2081,7 @@ class DynamicCuckooFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> DynamicCuckooFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     @property
     def full(self, /) -> bool:
         """True when adds are refused until a key is removed."""
@@ -2199,8 +2089,8 @@ class DynamicCuckooFilter(
     def max_stages(self, /) -> int:
         """Largest number of stages."""
     def merge(self, /, other: Self) -> None:
-        """
-        Merges another filter of this kind: the fingerprints of both, stored again, with any numbers of stages; FilterFull when they do not fit.
+        """Merges another filter of this kind: the fingerprints of both, stored again, with any numbers of stages;
+        FilterFull when they do not fit.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """
@@ -2225,8 +2115,8 @@ class DynamicCuckooFilter(
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """A new DynamicCuckooFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
         were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
-        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
-        also bounds the new one, because an untrusted file chose the parameters.
+        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one,
+        it also bounds the new one, because an untrusted file chose the parameters.
 
         keys: all keys to add, as contains_many takes them. capacity, fpr: if they differ from those of this filter;
         numbers that a constructor chooses by default, such as bits of a fingerprint, are chosen for these. Raises what
@@ -2234,12 +2124,12 @@ class DynamicCuckooFilter(
         update().
         """
     def union(self, /, *others: Self) -> Self:
-        """
-        A new filter of this one and all others: the fingerprints of both, stored again, with any numbers of stages; FilterFull when they do not fit.
+        """A new filter of this one and all others: the fingerprints of both, stored again, with any numbers of stages;
+        FilterFull when they do not fit.
 
         num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
-        IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
-        less three deviations, is above capacity.
+        IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate, less three
+        deviations, is above capacity.
         """
 
 @final
@@ -2248,15 +2138,15 @@ class FilterBank(_CopyMembers, _ReprMembers, _SeedMembers, _ReduceMembers):
 
     capacity: keys of an owner, up to which its rate of false positives is at most fpr. max_fpr: bound on the rate of an
     owner that grows beyond its capacity, 2 * fpr by default; with max_fpr=fpr such keys are refused with FilterFull.
-    growth: factor between the capacities of successive stages of an owner. max_owners: more are refused with FilterFull.
-    seed, secret: as for filters; both hash owners and keys.
+    growth: factor between the capacities of successive stages of an owner. max_owners: more are refused with
+    FilterFull. seed, secret: as for filters; both hash owners and keys.
 
-    Each filter is of layout "blocked" and a key touches one cache line. An owner costs nothing until its first key: then
-    the lines of its filter and 16 bytes of a table that is 80 to 90 % full. Owners are distinguished by 64-bit hashes: among n,
-    two share one with probability n**2 / 2**65, 3e-6 for ten million. Names of owners are not stored.
+    Each filter is of layout "blocked" and a key touches one cache line. An owner costs nothing until its first key:
+    then the lines of its filter and 16 bytes of a table that is 80 to 90 % full. Owners are distinguished by 64-bit
+    hashes: among n, two share one with probability n**2 / 2**65, 3e-6 for ten million. Names of owners are not stored.
 
-    Raises ParameterError, ParameterTypeError, FilterMemoryError. Cost: 10 bits a key at 1 %, in whole lines of 64 bytes an
-    owner. Source: Almeida et al., 2007, for the stages of an owner that grows.
+    Raises ParameterError, ParameterTypeError, FilterMemoryError. Cost: 10 bits a key at 1 %, in whole lines of 64 bytes
+    an owner. Source: Almeida et al., 2007, for the stages of an owner that grows.
 
     >>> from fullbloom import FilterBank
     >>> read = FilterBank(500, fpr=0.01)
@@ -2288,8 +2178,8 @@ class FilterBank(_CopyMembers, _ReprMembers, _SeedMembers, _ReduceMembers):
     def add(self, owner: Key, key: Key, /) -> bool:
         """Adds a key for an owner: True if it was certainly new.
 
-        Raises KeyTypeError, ReadOnlyFilter, FilterMemoryError; FilterFull for an owner past max_owners, for a key past the
-        capacity of an owner that may not grow, and when the bank has 2**32 lines.
+        Raises KeyTypeError, ReadOnlyFilter, FilterMemoryError; FilterFull for an owner past max_owners, for a key past
+        the capacity of an owner that may not grow, and when the bank has 2**32 lines.
         """
     @overload
     def add_hashed(self, /, owners: Hashes | SupportsIndex, keys: _Series) -> _Series:
@@ -2318,9 +2208,8 @@ class FilterBank(_CopyMembers, _ReprMembers, _SeedMembers, _ReduceMembers):
     @overload
     def add_many(self, /, owners: Keys | Key, keys: OtherColumns) -> Any: ...
     def approx_count(self, /, owner: Key) -> tuple[float, float]:
-        """Estimated number of keys of an owner, with its standard deviation, from its set bits; (0, 0) for an owner that is
-        not in the bank.
-        """
+        """Estimated number of keys of an owner, with its standard deviation, from its set bits; (0, 0) for an owner
+        that is not in the bank."""
     @property
     def capacity(self, /) -> int:
         """Keys of an owner before it grows."""
@@ -2342,27 +2231,28 @@ class FilterBank(_CopyMembers, _ReprMembers, _SeedMembers, _ReduceMembers):
     @overload
     def contains_hashed(self, /, owners: Hashes | SupportsIndex, keys: OtherColumns) -> Any: ...
     @overload
-    def contains_many(self, /, owners: Keys | Key, keys: _Series) -> _Series:
+    def contains_many(self, /, owners: Keys | Key, keys: _Series, *, threads: int = 1) -> _Series:
         """One result per pair, in the same container type as the keys; the GIL is released.
 
-        owners, keys: as for update.
+        owners, keys: as for update. threads: how many may be used.
         """
     @overload
-    def contains_many(self, /, owners: Keys | Key, keys: Frame[_Series]) -> _Series: ...
+    def contains_many(self, /, owners: Keys | Key, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
-    def contains_many(self, /, owners: Keys | Key, keys: ArrowArray) -> ArrowArray: ...
+    def contains_many(self, /, owners: Keys | Key, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
     @overload
-    def contains_many(self, /, owners: Keys | Key, keys: NumPyArray) -> NDArray[np.bool_]: ...
+    def contains_many(
+        self, /, owners: Keys | Key, keys: NumPyArray, *, threads: int = 1
+    ) -> NDArray[np.bool_]: ...
     @overload
-    def contains_many(self, /, owners: Keys | Key, keys: ListedKeys) -> list[bool]: ...
+    def contains_many(self, /, owners: Keys | Key, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
     @overload
-    def contains_many(self, /, owners: Keys | Key, keys: OtherColumns) -> Any: ...
+    def contains_many(self, /, owners: Keys | Key, keys: OtherColumns, *, threads: int = 1) -> Any: ...
     def discard_owner(self, /, owner: Key) -> bool:
         """As remove_owner, but returns False if the owner is not in the bank."""
     def export(self, /, owner: Key) -> BloomFilter | ScalableBloomFilter:
-        """
-        The filter of an owner as one of its own, whose answers equal the bank's: a BloomFilter, or a ScalableBloomFilter of
-        an owner that has grown. Raises KeyError if it is not in the bank.
+        """The filter of an owner as one of its own, whose answers equal the bank's: a BloomFilter, or a
+        ScalableBloomFilter of an owner that has grown. Raises KeyError if it is not in the bank.
 
         >>> from fullbloom import FilterBank
         >>> bank = FilterBank(100)
@@ -2376,17 +2266,16 @@ class FilterBank(_CopyMembers, _ReprMembers, _SeedMembers, _ReduceMembers):
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> FilterBank:
-        """What `data`, the bytes of such a file, describes; all of it is checked. max_bytes: more is refused, now and when
-        a bank grows. Raises FormatError, FilterMemoryError.
-        """
+        """What `data`, the bytes of such a file, describes; all of it is checked. max_bytes: more is refused, now and
+        when a bank grows. Raises FormatError, FilterMemoryError."""
     @property
     def growth(self, /) -> float:
         """Factor between the capacities of successive stages."""
     def has_owner(self, /, owner: Key) -> bool:
         """True for an owner to which a key was added and that was not removed."""
     def info(self, /, owner: Key | None = None) -> dict[str, Any]:
-        """Parameters and state of the bank, or of one owner (KeyError if it is not in the bank), as a dict of plain values.
-        """
+        """Parameters and state of the bank, or of one owner (KeyError if it is not in the bank), as a dict of plain
+        values."""
     @property
     def keyed(self, /) -> bool:
         """True when owners and keys are hashed under a secret."""
@@ -2399,8 +2288,9 @@ class FilterBank(_CopyMembers, _ReprMembers, _SeedMembers, _ReduceMembers):
     def merge(self, /, other: Self) -> None:
         """Adds the owners and keys of another bank of equal capacity, fpr, max_fpr, growth and hash.
 
-        Filters of one owner are merged stage by stage and its number of keys is estimated. If that exceeds its capacity,
-        its rate exceeds fpr, which info(owner) shows. Raises IncompatibleFilters, naming the fields that differ.
+        Filters of one owner are merged stage by stage and its number of keys is estimated. If that exceeds its
+        capacity, its rate exceeds fpr, which info(owner) shows. Raises IncompatibleFilters, naming the fields that
+        differ.
         """
     @property
     def nbytes(self, /) -> int:
@@ -2415,8 +2305,8 @@ class FilterBank(_CopyMembers, _ReprMembers, _SeedMembers, _ReduceMembers):
         max_fpr: float | None = None,
         growth: float = 2.0,
     ) -> int:
-        """Bytes of a bank of `owners` owners with `keys` keys each (capacity by default): its lines, and tables nine tenths
-        full. Nothing is allocated.
+        """Bytes of a bank of `owners` owners with `keys` keys each (capacity by default): its lines, and tables nine
+        tenths full. Nothing is allocated.
 
         Raises ParameterError if they exceed the 2**32 lines of a bank.
 
@@ -2455,7 +2345,7 @@ class FilterBank(_CopyMembers, _ReprMembers, _SeedMembers, _ReduceMembers):
 
         owners, keys: any batches of one length, as contains_many of other classes takes them; neither may have nulls.
         owners may be one key that is not a container, such as a text or an int. Raises as add() and ParameterError for
-        batches of different lengths; pairs before a refused one are added.
+        batches of different lengths; pairs before a refused one are added, and none behind it.
 
         >>> from fullbloom import FilterBank
         >>> bank = FilterBank(100)
@@ -2469,16 +2359,16 @@ class FilterBank(_CopyMembers, _ReprMembers, _SeedMembers, _ReduceMembers):
 class FilterCascade(_BoolMembers, _CopyMembers, _ReprMembers, _FillMembers, _NbytesMembers, _SeedMembers):
     """Separates two sets exactly, in a closed world: it knows nothing about keys that are in neither set.
 
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
-    that outsiders cannot predict.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash that
+    outsiders cannot predict.
 
     build(included, excluded) creates it from all keys that will ever be looked up, such as the certificates that are
     revoked and those that are not. includes() is True for every key of the first set and False for every key of the
     second; for any other key the result means nothing, so there is no `in`. verify() looks up all keys.
 
     Cost: about 1.44 r log2(s/r) + 4.2 r bits, r keys of the smaller set, s of the larger: 9.0 bits for each of r where
-    s is ten times as many; about 0.03 us a key to build; a few cache lines per lookup. Raises ParameterError for sets that
-    overlap, KeyTypeError, FilterMemoryError. Source: Larisch et al., CRLite, IEEE S&P 2017.
+    s is ten times as many; about 0.03 us a key to build; a few cache lines per lookup. Raises ParameterError for sets
+    that overlap, KeyTypeError, FilterMemoryError. Source: Larisch et al., CRLite, IEEE S&P 2017.
 
     >>> from fullbloom import FilterCascade
     >>> issued = [f"certificate {number}" for number in range(10_000)]
@@ -2493,8 +2383,8 @@ class FilterCascade(_BoolMembers, _CopyMembers, _ReprMembers, _FillMembers, _Nby
         """The cascade that `delta`, from delta_to(), turns this one into; this one does not change.
 
         The result is checked like a file, and is byte for byte the cascade that was passed to delta_to(). Raises
-        IncompatibleFilters for a delta from another version than this one, FormatError for anything but a complete delta,
-        FilterMemoryError. No more memory is taken than the files of both versions and the delta.
+        IncompatibleFilters for a delta from another version than this one, FormatError for anything but a complete
+        delta, FilterMemoryError. No more memory is taken than the files of both versions and the delta.
         """
     @staticmethod
     def build(
@@ -2510,21 +2400,21 @@ class FilterCascade(_BoolMembers, _CopyMembers, _ReprMembers, _FillMembers, _Nby
         progress: Callable[[int, int], object] | None = None,
         memory: int | None = None,
     ) -> FilterCascade:
-        """The cascade that separates the keys of `included` from those of `excluded`; each takes what contains_many takes
-        elsewhere, nulls are skipped, repeated keys count once.
+        """The cascade that separates the keys of `included` from those of `excluded`; each takes what contains_many
+        takes elsewhere, nulls are skipped, repeated keys count once.
 
-        kind: the structure of levels, one of kinds(): the first, and those of 8,192 keys and more; smaller ones are Bloom filters
-        anyway. layout: of levels of kind "bloom"; "auto" puts the bits of all in one section, the smallest for that kind. like: a
-        cascade of another version of the sets. This one takes its kind, seed and secret, the shapes of levels that are within
-        an eighth of its own, and such levels themselves if they are filters, with bits for new keys beside them: then
-        delta_to() between the two is short.
+        kind: the structure of levels, one of kinds(): the first, and those of 8,192 keys and more; smaller ones are
+        Bloom filters anyway. layout: of levels of kind "bloom"; "auto" puts the bits of all in one section, the
+        smallest for that kind. like: a cascade of another version of the sets. This one takes its kind, seed and
+        secret, the shapes of levels that are within an eighth of its own, and such levels themselves if they are
+        filters, with bits for new keys beside them: then delta_to() between the two is short.
 
         The same sets give the same bytes, in any order, with the same `like`. seed, secret: as of filters.
-        threads: how many may be used; the GIL
-        is released. progress: called with (done, total) now and then; an exception of it ends the work, as Ctrl-C does.
+        threads: how many may be used; the GIL is released. progress: called with (done, total) now and then; an
+        exception of it ends the work, as Ctrl-C does.
         memory: bytes that collecting may take; keys beyond it are in nameless files in the folder for temporary files.
-        Raises ParameterError for a key in both sets, with an example, KeyTypeError, FilterMemoryError, OSError. Cost: some
-        0.03 us a key (32 ns at 10 million), 8 bytes of memory for each.
+        Raises ParameterError for a key in both sets, with an example, KeyTypeError, FilterMemoryError, OSError. Cost:
+        some 0.03 us a key (32 ns at 10 million), 8 bytes of memory for each.
 
         >>> from fullbloom import FilterCascade
         >>> cascade = FilterCascade.build(range(10), range(10, 1000))
@@ -2534,13 +2424,13 @@ class FilterCascade(_BoolMembers, _CopyMembers, _ReprMembers, _FillMembers, _Nby
         'ribbon'
         """
     def delta_to(self, /, other: Self) -> bytes:
-        """
-        The bytes by which apply_delta() turns this cascade into `other`: far fewer than its file if few keys have changed.
+        """The bytes by which apply_delta() turns this cascade into `other`: far fewer than its file if few keys have
+        changed.
 
-        other: a cascade of the same seed and secret, built with like=this one; otherwise no bit is where it was. Compare len() of
-        the bytes with that of to_bytes() to see what is saved. Of a run of bits only the changed ones are sent, of a filter
-        that did not change only its name, other filters whole. Raises IncompatibleFilters for another seed or secret,
-        SecretError if take_secret() was not called. Cost: some ns per byte of both.
+        other: a cascade of the same seed and secret, built with like=this one; otherwise no bit is where it was.
+        Compare len() of the bytes with that of to_bytes() to see what is saved. Of a run of bits only the changed ones
+        are sent, of a filter that did not change only its name, other filters whole. Raises IncompatibleFilters for
+        another seed or secret, SecretError if take_secret() was not called. Cost: some ns per byte of both.
 
         >>> from fullbloom import FilterCascade
         >>> monday = FilterCascade.build(range(1000), range(1000, 20_000))
@@ -2554,17 +2444,14 @@ class FilterCascade(_BoolMembers, _CopyMembers, _ReprMembers, _FillMembers, _Nby
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> FilterCascade:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     def includes(self, key: Key, /) -> bool:
         """True for a key of `included`, False for one of `excluded`. For any other key the result means nothing: query
-        only keys of the world that it was built from.
-        """
+        only keys of the world that it was built from."""
     @overload
     def includes_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """
-        As includes for many keys, in the same container type; takes what contains_many takes elsewhere, null returns null.
-        """
+        """As includes for many keys, in the same container type; takes what contains_many takes elsewhere, null
+        returns null."""
     @overload
     def includes_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
@@ -2617,8 +2504,8 @@ class FilterCascade(_BoolMembers, _CopyMembers, _ReprMembers, _FillMembers, _Nby
     def verify(self, /, included: Keys, excluded: Keys) -> int:
         """The number of wrong results over a whole world: 0 for the one that it was built from.
 
-        More means that the sets differ: some of their keys were in neither set, or in the other. Takes what build takes.
-        Cost: a lookup per key.
+        More means that the sets differ: some of their keys were in neither set, or in the other. Takes what build
+        takes. Cost: a lookup per key.
         """
 
 @final
@@ -2627,8 +2514,8 @@ class ForeignCuckooFilter(
 ):
     """A cuckoo filter of RedisBloom (CF.*) in this process, byte for byte: it answers, grows and is dumped as there.
 
-    capacity, bucket_size, iterations, expansion: as for CF.RESERVE. Keys are str, as UTF-8, and bytes. add() adds a key that
-    is present once more, as CF.ADD. Raises ParameterError, FilterMemoryError.
+    capacity, bucket_size, iterations, expansion: as for CF.RESERVE. Keys are str, as UTF-8, and bytes. add() adds a key
+    that is present once more, as CF.ADD. Raises ParameterError, FilterMemoryError.
 
     >>> from fullbloom import ForeignCuckooFilter
     >>> seen = ForeignCuckooFilter(1000)
@@ -2644,17 +2531,16 @@ class ForeignCuckooFilter(
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> ForeignCuckooFilter:
-        """What `data`, the bytes of such a file, describes; all of it is checked. max_bytes: more is refused, now and when
-        a bank grows. Raises FormatError, FilterMemoryError.
-        """
+        """What `data`, the bytes of such a file, describes; all of it is checked. max_bytes: more is refused, now and
+        when a bank grows. Raises FormatError, FilterMemoryError."""
     @staticmethod
     def from_chunks(
         pieces: Iterable[tuple[int, bytes]], *, max_bytes: int | None = None
     ) -> ForeignCuckooFilter:
         """The filter in pieces as SCANDUMP answers them: pairs of a number and bytes, the header first, in order.
 
-        One piece at a time is in memory beside the filter. Raises FormatError for a piece that is missing, repeated, out
-        of order or too long, FilterMemoryError.
+        One piece at a time is in memory beside the filter. Raises FormatError for a piece that is missing, repeated,
+        out of order or too long, FilterMemoryError.
         """
     @staticmethod
     def from_foreign(
@@ -2685,8 +2571,8 @@ class ForeignCuckooFilter(
     ) -> ForeignCuckooFilter:
         """The filter in the file at `path`, which has the bytes of to_foreign(). It is read once."""
     def remove(self, /, key: Key) -> bool:
-        """Removes a key once, as CF.DEL: True if it was there. Removing a key that was never added may remove another one.
-        """
+        """Removes a key once, as CF.DEL: True if it was there. Removing a key that was never added may remove another
+        one."""
 
 @final
 class ForeignFilter(
@@ -2717,9 +2603,8 @@ class ForeignFilter(
         cls, /, format: str, capacity: int, fpr: float = ..., *, key_type: str | None = None, seed: int = 0
     ) -> ForeignFilter: ...
     def add(self, /, key: Key) -> bool:
-        """
-        Adds a key: True if it was new. Raises KeyTypeError for a key of another type, ReadOnlyFilter for a mapped filter.
-        """
+        """Adds a key: True if it was new. Raises KeyTypeError for a key of another type, ReadOnlyFilter for a mapped
+        filter."""
     def approx_count(self, /) -> tuple[float, float]:
         """Estimated number of keys, and its standard deviation, from the set bits: O(nbytes)."""
     def clear(self, /) -> None:
@@ -2754,16 +2639,15 @@ class ForeignFilter(
     def fold(self, /, num_bits: int) -> Self:
         """A smaller filter, of num_bits bits, that finds every key that this one finds; its rate is higher.
 
-        num_bits must divide those of the filter, in blocks of 256, and its format must be "parquet". Filters of different
-        sizes can then be merged. Raises IncompatibleFilters, FilterMemoryError.
+        num_bits must divide those of the filter, in blocks of 256, and its format must be "parquet". Filters of
+        different sizes can then be merged. Raises IncompatibleFilters, FilterMemoryError.
         """
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> ForeignFilter:
-        """What `data`, the bytes of such a file, describes; all of it is checked. max_bytes: more is refused, now and when
-        a bank grows. Raises FormatError, FilterMemoryError.
-        """
+        """What `data`, the bytes of such a file, describes; all of it is checked. max_bytes: more is refused, now and
+        when a bank grows. Raises FormatError, FilterMemoryError."""
     @staticmethod
     def from_foreign(
         data: bytes | bytearray | memoryview,
@@ -2777,9 +2661,9 @@ class ForeignFilter(
         """The filter in `data`, the bytes that its program wrote.
 
         format: detected if it is None: the lengths that the bytes state fit in one format at most. key_type: required
-        where the format does not record it. num_bits, num_hashes: required for formats of bits alone. max_bytes: a larger
-        filter is refused. Every length is compared with the bytes that are there before anything is allocated. Raises FormatError, naming format and field, ParameterError,
-        FilterMemoryError.
+        where the format does not record it. num_bits, num_hashes: required for formats of bits alone. max_bytes: a
+        larger filter is refused. Every length is compared with the bytes that are there before anything is allocated.
+        Raises FormatError, naming format and field, ParameterError, FilterMemoryError.
         """
     @property
     def key_type(self, /) -> str:
@@ -2816,8 +2700,8 @@ class ForeignFilter(
         num_hashes: int | None = None,
         max_bytes: int | None = None,
     ) -> ForeignFilter:
-        """The filter in the file at `path`, as its program wrote it. The file is read once; otherwise as from_foreign().
-        """
+        """The filter in the file at `path`, as its program wrote it. The file is read once; otherwise as
+        from_foreign()."""
     @property
     def rule(self, /) -> str:
         """How a key sets bits, in words."""
@@ -2841,9 +2725,9 @@ class ForeignScalableFilter(
 ):
     """A Bloom filter of RedisBloom (BF.*) in this process, bit for bit: it answers, grows and is dumped as there.
 
-    capacity, fpr, expansion: as for BF.RESERVE. scaling: False for NONSCALING, which raises FilterFull when it is full. Keys
-    are str, as UTF-8, and bytes; redis-py sends an int as its decimal digits, so pass str(number). Raises ParameterError,
-    FilterMemoryError.
+    capacity, fpr, expansion: as for BF.RESERVE. scaling: False for NONSCALING, which raises FilterFull when it is full.
+    Keys are str, as UTF-8, and bytes; redis-py sends an int as its decimal digits, so pass str(number). Raises
+    ParameterError, FilterMemoryError.
 
     >>> from fullbloom import ForeignScalableFilter
     >>> seen = ForeignScalableFilter(100, 0.01)
@@ -2856,9 +2740,8 @@ class ForeignScalableFilter(
         cls, /, capacity: int, fpr: float = ..., *, expansion: int = ..., scaling: bool = ...
     ) -> ForeignScalableFilter: ...
     def approx_count(self, /) -> tuple[float, float]:
-        """
-        Estimated number of keys, and its standard deviation, from the set bits: O(nbytes). num_added is the program's count.
-        """
+        """Estimated number of keys, and its standard deviation, from the set bits: O(nbytes). num_added is the
+        program's count."""
     @property
     def capacity(self, /) -> int:
         """Keys that all layers are sized for."""
@@ -2869,17 +2752,16 @@ class ForeignScalableFilter(
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> ForeignScalableFilter:
-        """What `data`, the bytes of such a file, describes; all of it is checked. max_bytes: more is refused, now and when
-        a bank grows. Raises FormatError, FilterMemoryError.
-        """
+        """What `data`, the bytes of such a file, describes; all of it is checked. max_bytes: more is refused, now and
+        when a bank grows. Raises FormatError, FilterMemoryError."""
     @staticmethod
     def from_chunks(
         pieces: Iterable[tuple[int, bytes]], *, max_bytes: int | None = None
     ) -> ForeignScalableFilter:
         """The filter in pieces as SCANDUMP answers them: pairs of a number and bytes, the header first, in order.
 
-        One piece at a time is in memory beside the filter. Raises FormatError for a piece that is missing, repeated, out
-        of order or too long, FilterMemoryError.
+        One piece at a time is in memory beside the filter. Raises FormatError for a piece that is missing, repeated,
+        out of order or too long, FilterMemoryError.
         """
     @staticmethod
     def from_foreign(
@@ -2963,9 +2845,8 @@ class ForeignStaticFilter(
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> ForeignStaticFilter:
-        """What `data`, the bytes of such a file, describes; all of it is checked. max_bytes: more is refused, now and when
-        a bank grows. Raises FormatError, FilterMemoryError.
-        """
+        """What `data`, the bytes of such a file, describes; all of it is checked. max_bytes: more is refused, now and
+        when a bank grows. Raises FormatError, FilterMemoryError."""
     @staticmethod
     def from_foreign(
         data: bytes | bytearray | memoryview,
@@ -3010,8 +2891,8 @@ class ForeignStaticFilter(
         key_type: str | None = None,
         max_bytes: int | None = None,
     ) -> ForeignStaticFilter:
-        """The filter in the file at `path`, as its program wrote it. The file is read once; otherwise as from_foreign().
-        """
+        """The filter in the file at `path`, as its program wrote it. The file is read once; otherwise as
+        from_foreign()."""
     @property
     def rule(self, /) -> str:
         """How a key selects cells, in words."""
@@ -3039,10 +2920,11 @@ class GolombSet(
 
     fpr: rate of false positives at capacity, any down to 1e-15; 0.01 by default if bits is not given.
     bits: the rate as 2**-bits, in place of fpr: 1 to 49.
-    capacity: most distinct keys, also after merging: sets that will be merged need the same. By default, the number of keys.
+    capacity: most distinct keys, also after merging: sets that will be merged need the same. By default, the number of
+    keys.
     rice_bits: P, the bits of a gap that are not in unary; by default the best for the rate, floor(log2(ln 2 / fpr)).
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
-    that outsiders cannot predict.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash that
+    outsiders cannot predict.
 
     Never misses a key it was built from; nothing can be added or removed. Repeated keys count once, and so do keys that
     share a value: num_added counts values. The same keys in any order give the same bytes, with any number of threads
@@ -3050,9 +2932,9 @@ class GolombSet(
 
     Raises ParameterError, also for more keys than capacity, ParameterTypeError, FilterMemoryError; merge raises
     FilterFull. Cost: P + 1 + 1 / ((1 - fpr)^(-2^P) - 1) bits a key and 0.13 for the index of blocks: 8.2 at 1 %, where
-    the bound of filters is 6.64 and that of sorted lists 8.09. A lookup decodes half a block, 64 codes on average; after
-    a smaller hash of the same block it continues from there, so sort hashes for contains_hashed. Source:
-    Golomb, IEEE Trans. Information Theory 12(3), 1966; Putze, Sanders, Singler, WEA 2007; parameters as in BIP 158.
+    the bound of filters is 6.64 and that of sorted lists 8.09. A lookup decodes half a block, 64 codes on average;
+    after a smaller hash of the same block it continues from there, so sort hashes for contains_hashed. Source: Golomb,
+    IEEE Trans. Information Theory 12(3), 1966; Putze, Sanders, Singler, WEA 2007; parameters as in BIP 158.
 
     >>> from fullbloom import GolombSet
     >>> monday = GolombSet.build(["ada", "alan"], capacity=1000)
@@ -3108,15 +2990,13 @@ class GolombSet(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> GolombSet:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     def intersection(self, /, *others: Self) -> Self:
-        """
-        A new set of the values that this one and all others have: it holds every common key, and of the others those that
-        each set finds, at the product of their rates. The bytes are those of the set of the common values.
+        """A new set of the values that this one and all others have: it holds every common key, and of the others
+        those that each set finds, at the product of their rates. The bytes are those of the set of the common values.
 
-        Raises IncompatibleFilters, naming every field in which two differ, as capacity. Cost: one pass over each, some 30
-        ns a value, and one more to count.
+        Raises IncompatibleFilters, naming every field in which two differ, as capacity. Cost: one pass over each, some
+        30 ns a value, and one more to count.
 
         >>> from fullbloom import GolombSet
         >>> monday = GolombSet.build(["ada", "alan"], capacity=1000)
@@ -3125,18 +3005,16 @@ class GolombSet(
         (1, True, 1)
         """
     def intersection_count(self, /, other: Self) -> int:
-        """
-        The number of values that both have, exactly: of common keys, and of about num_added * other.num_added / universe that
-        chance brings together. Creates no set.
-        """
+        """The number of values that both have, exactly: of common keys, and of about num_added * other.num_added /
+        universe that chance brings together. Creates no set."""
     def isdisjoint(self, /, other: Self) -> bool:
         """True when the two have no value in common, and so no key."""
     @property
     def mapped(self, /) -> bool:
         """True when the codes are in a mapped file."""
     def merge(self, /, other: Self) -> None:
-        """
-        Merges another filter of this kind: the union of the sorted values: the set of all keys, byte for byte; FilterFull if they exceed the capacity.
+        """Merges another filter of this kind: the union of the sorted values: the set of all keys, byte for byte;
+        FilterFull if they exceed the capacity.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """
@@ -3162,22 +3040,23 @@ class GolombSet(
     def rice_bits(self, /) -> int:
         """P, bits of a remainder."""
     def union(self, /, *others: Self) -> Self:
-        """
-        A new filter of this one and all others: the union of the sorted values: the set of all keys, byte for byte; FilterFull if they exceed the capacity.
+        """A new filter of this one and all others: the union of the sorted values: the set of all keys, byte for byte;
+        FilterFull if they exceed the capacity.
 
         num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
-        IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
-        less three deviations, is above capacity.
+        IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate, less three
+        deviations, is above capacity.
         """
     @property
     def universe(self, /) -> int:
         """F, the number of values that a key may have."""
     def values(self, /, first: int = ...) -> Iterator[int]:
-        """The values of its keys from `first` on, ascending: whole numbers below universe, one for all keys that share it.
+        """The values of its keys from `first` on, ascending: whole numbers below universe, one for all keys that share
+        it.
 
-        A key of hash h has the value h * universe >> 64. Raises ParameterError, ParameterTypeError. Cost: that of half a
-        block to find the first, then some 30 ns each; blocks are decoded one at a time, also from a mapped
-        file. A value that is merged in the meantime is returned, too, unless the iterator has passed it.
+        A key of hash h has the value h * universe >> 64. Raises ParameterError, ParameterTypeError. Cost: that of half
+        a block to find the first, then some 30 ns each; blocks are decoded one at a time, also from a mapped file. A
+        value that is merged in the meantime is returned, too, unless the iterator has passed it.
 
         >>> from fullbloom import GolombSet, hash_key
         >>> names = GolombSet.build(["ada", "alan", "grace"], capacity=100)
@@ -3211,17 +3090,17 @@ class InvertibleBloomFilter(
 
     capacity: keys, or differences of two tables, that decode lists completely in 999 of 1000 tables.
     fpr: rate of false positives of `in` at capacity keys; more cells than decoding needs below 0.3.
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
-    that outsiders cannot predict.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash that
+    outsiders cannot predict.
 
     Holds any number of keys, each of which may be added once: the capacity bounds only what decode() lists. In a - b,
     the keys of both cancel out. A key that was added twice makes decode() incomplete, and so do more keys than the
     capacity; the keys that it lists are still right.
 
-    False negatives: only after a key is removed that was not added, or in a difference. Never warns of its capacity. Raises
-    ParameterError, ParameterTypeError, FilterMemoryError. Cost: 16 bytes a cell, 1.3 cells per key of the capacity and
-    some more if that is small; four cache lines a key. Source: Goodrich, Mitzenmacher, Invertible Bloom lookup
-    tables, Allerton 2011; Eppstein, Goodrich, Uyeda, Varghese, SIGCOMM 2011.
+    False negatives: only after a key is removed that was not added, or in a difference. Never warns of its capacity.
+    Raises ParameterError, ParameterTypeError, FilterMemoryError. Cost: 16 bytes a cell, 1.3 cells per key of the
+    capacity and some more if that is small; four cache lines a key. Source: Goodrich, Mitzenmacher, Invertible Bloom
+    lookup tables, Allerton 2011; Eppstein, Goodrich, Uyeda, Varghese, SIGCOMM 2011.
 
     >>> from fullbloom import InvertibleBloomFilter
     >>> mine, theirs = InvertibleBloomFilter(100), InvertibleBloomFilter(100)
@@ -3239,13 +3118,13 @@ class InvertibleBloomFilter(
     def decode(
         self, /, *, numbers: bool = ..., lookup: Callable[[int], object] | None = None
     ) -> SetDifference:
-        """
-        Lists the keys: SetDifference(mine, theirs, complete), of a difference a - b those of a alone and those of b alone.
+        """Lists the keys: SetDifference(mine, theirs, complete), of a difference a - b those of a alone and those of b
+        alone.
 
-        Keys are their 64-bit hashes, ascending. numbers: the keys are ints of 64 bits, and are listed themselves; not with
-        a secret. lookup: called with each hash, returns the key, or None to keep the hash.
-        complete is False when the table holds more than it can list, or is damaged: those listed are right all the same,
-        except in one of 2**32 cells that hold several keys. Raises ParameterError, FilterMemoryError, and what lookup raises. Cost:
+        Keys are their 64-bit hashes, ascending. numbers: the keys are ints of 64 bits, and are listed themselves; not
+        with a secret. lookup: called with each hash, returns the key, or None to keep the hash. complete is False when
+        the table holds more than it can list, or is damaged: those listed are right all the same, except in one of
+        2**32 cells that hold several keys. Raises ParameterError, FilterMemoryError, and what lookup raises. Cost:
         O(cells), some 50 ns per cell and 0.3 us per key.
 
         >>> from fullbloom import InvertibleBloomFilter, hash_key
@@ -3260,11 +3139,10 @@ class InvertibleBloomFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> InvertibleBloomFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     def merge(self, /, other: Self) -> None:
-        """
-        Merges another filter of this kind: sums added, cell by cell: the table of both sets, in which shared keys count twice.
+        """Merges another filter of this kind: sums added, cell by cell: the table of both sets, in which shared keys
+        count twice.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """
@@ -3287,10 +3165,10 @@ class InvertibleBloomFilter(
         FilterMemoryError.
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
-        """A new InvertibleBloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
-        were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
-        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
-        also bounds the new one, because an untrusted file chose the parameters.
+        """A new InvertibleBloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more
+        keys were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
+        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one,
+        it also bounds the new one, because an untrusted file chose the parameters.
 
         keys: all keys to add, as contains_many takes them. capacity, fpr: if they differ from those of this filter;
         numbers that a constructor chooses by default, such as bits of a fingerprint, are chosen for these. Raises what
@@ -3303,12 +3181,12 @@ class InvertibleBloomFilter(
         Raises IncompatibleFilters for a table of another shape, seed or secret. Cost: one pass over the cells of both.
         """
     def union(self, /, *others: Self) -> Self:
-        """
-        A new filter of this one and all others: sums added, cell by cell: the table of both sets, in which shared keys count twice.
+        """A new filter of this one and all others: sums added, cell by cell: the table of both sets, in which shared
+        keys count twice.
 
         num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
-        IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
-        less three deviations, is above capacity.
+        IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate, less three
+        deviations, is above capacity.
         """
 
 @final
@@ -3330,13 +3208,11 @@ class KeyedRecords:
     def add(
         self, /, filter: _Filter, *, once: bool = False, kept: bool = True, dropped: bool = False
     ) -> tuple[int, bytes | None, bytes | None]:
-        """
-        Adds every key; (records kept, their bytes, those of the others). Records with a new key, or without a key, are kept.
-        With `once`, known keys are not added again: for structures in which copies take slots.
-        """
+        """Adds every key; (records kept, their bytes, those of the others). Records with a new key, or without a key,
+        are kept. With `once`, known keys are not added again: for structures in which copies take slots."""
     def add_some(self, /, filter: _Filter, start: int, count: int, *, once: bool = False) -> bytes:
-        """Adds `count` keys from the key at `start` on; a mark for each that was new. Records without a key have no mark.
-        """
+        """Adds `count` keys from the key at `start` on; a mark for each that was new. Records without a key have no
+        mark."""
     def check(
         self, /, filter: _Filter, *, found: bool = True, absent: bool = False
     ) -> tuple[int, bytes | None, bytes | None]:
@@ -3353,18 +3229,16 @@ class KeyedRecords:
         """Number of lines of the block."""
     @staticmethod
     def of_column(filter: _Filter, keys: object) -> KeyedRecords:
-        """
-        The rows of an Arrow column of keys; a null is not a key. Their bytes are their numbers, 4 bytes each in native byte
-        order: there is no text, so a second pass cannot compare it.
-        """
+        """The rows of an Arrow column of keys; a null is not a key. Their bytes are their numbers, 4 bytes each in
+        native byte
+        order: there is no text, so a second pass cannot compare it."""
     def part(
         self, /, marks: bytes, *, kept: bool = True, dropped: bool = False
     ) -> tuple[int, bytes | None, bytes | None]:
         """As `add`, for keys that were added and marked before."""
     def remember(self, /, filter: _Filter, marks: bytes | None = None, written: int | None = None) -> None:
-        """
-        Adds the keys that `marks` marks, only those of the first `written` kept bytes if that is given; without marks, all.
-        """
+        """Adds the keys that `marks` marks, only those of the first `written` kept bytes if that is given; without
+        marks, all."""
     def select_new(
         self, /, filter: _Filter, *, kept: bool = True, dropped: bool = False
     ) -> tuple[int, bytes | None, bytes | None, bytes]:
@@ -3375,9 +3249,8 @@ class KeyedRecords:
 
 @final
 class LastOccurrences:
-    """Where keys occur last, for `dedup --keep last`: a first pass collects keys that a filter reported as known, a second
-    selects. Two keys with one hash count as one key, with probability 2^-64 per pair.
-    """
+    """Where keys occur last, for `dedup --keep last`: a first pass collects keys that a filter reported as known, a
+    second selects. Two keys with one hash count as one key, with probability 2^-64 per pair."""
     def __new__(cls, /) -> LastOccurrences: ...
     def collect(self, /, filter: _Filter, records: KeyedRecords, *, once: bool = False) -> int:
         """First pass: adds the keys of `records`; how many were new."""
@@ -3405,20 +3278,19 @@ class LayeredBloomFilter(
     _ApproxCountMembers,
     _AddMembersOf7,
 ):
-    """Layers of Bloom filters that count repeats: adding puts a key into the first layer that lacks it,
-    and its depth is the number of leading layers that hold it.
+    """Layers of Bloom filters that count repeats: adding puts a key into the first layer that lacks it, and its depth
+    is the number of leading layers that hold it.
 
     capacity: distinct keys.
     fpr: rate of `in` at capacity, and of one more in a depth; two more are more frequent than its square
     (theory.layered_overcount).
     layers: 1 to 64, the largest count reported.
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
-    that outsiders cannot predict.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash that
+    outsiders cannot predict.
 
-    False negatives: never; a depth is at least min(times added, layers). Raises ParameterError,
-    ParameterTypeError, FilterMemoryError; warns CapacityWarning past capacity. Cost: one cache line
-    for each layer that holds the key, and one more; 10 bits a key and layer at 1 %. Source: Zhiwang,
-    Jungang, Jian, ICACTE 2010; every layer a blocked filter.
+    False negatives: never; a depth is at least min(times added, layers). Raises ParameterError, ParameterTypeError,
+    FilterMemoryError; warns CapacityWarning past capacity. Cost: one cache line for each layer that holds the key, and
+    one more; 10 bits a key and layer at 1 %. Source: Zhiwang, Jungang, Jian, ICACTE 2010; every layer a blocked filter.
 
     >>> from fullbloom import LayeredBloomFilter
     >>> f = LayeredBloomFilter(1000)
@@ -3437,8 +3309,7 @@ class LayeredBloomFilter(
         secret: bytes | bool | None = None,
     ) -> LayeredBloomFilter: ...
     def depth(self, key: Key, /) -> int:
-        """Leading layers that hold the key: 0 when it was certainly never added, never below
-        min(times added, layers).
+        """Leading layers that hold the key: 0 when it was certainly never added, never below min(times added, layers).
         """
     @overload
     def depth_many(self, /, keys: _Series) -> _Series:
@@ -3458,8 +3329,7 @@ class LayeredBloomFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> LayeredBloomFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     def layer_counts(self, /) -> list[float]:
         """Estimated number of keys in each layer, first to last: keys that were added at least once, twice, ..."""
     @property
@@ -3489,8 +3359,8 @@ class LayeredBloomFilter(
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """A new LayeredBloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
         were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
-        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
-        also bounds the new one, because an untrusted file chose the parameters.
+        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one,
+        it also bounds the new one, because an untrusted file chose the parameters.
 
         keys: all keys to add, as contains_many takes them. capacity, fpr: if they differ from those of this filter;
         numbers that a constructor chooses by default, such as bits of a fingerprint, are chosen for these. Raises what
@@ -3512,20 +3382,19 @@ class PrefixFilter(
     _SeedMembers,
     _UpdateMembers,
 ):
-    """An approximate set of keys that only grows: bins of 25 fingerprints, one bin a key, and a small
-    spare filter for the 6 % of keys whose bin is full.
+    """An approximate set of keys that only grows: bins of 25 fingerprints, one bin a key, and a small spare filter for
+    the 6 % of keys whose bin is full.
 
     capacity: expected number of distinct keys.
     fpr: rate of false positives at capacity, at least 1e-6.
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
-    that outsiders cannot predict.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash that
+    outsiders cannot predict.
 
-    Never misses a key that was added; past capacity the rate rises, CapacityWarning is given once, and no
-    key is refused. Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is
-    allocated.
-    Cost: 11.1, 11.5, 14.4 and 19.8 bits a key at 1, 0.4, 0.1 and 0.01 % (its own steps: a remainder has
-    5, 8, 10, 13, 15, 18, 21 or 23 bits); about 40 ns a lookup, 47 ns an add in batches.
-    Source: Even, Even, Morrison, PVLDB 15(7), 2022; load 2^-r + share * spare rate.
+    Never misses a key that was added; past capacity the rate rises, CapacityWarning is given once, and no key is
+    refused. Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is allocated. Cost: 11.1,
+    11.5, 14.4 and 19.8 bits a key at 1, 0.4, 0.1 and 0.01 % (its own steps: a remainder has 5, 8, 10, 13, 15, 18, 21 or
+    23 bits); about 40 ns a lookup, 47 ns an add in batches. Source: Even, Even, Morrison, PVLDB 15(7), 2022; load 2^-r
+    + share * spare rate.
 
     >>> from fullbloom import PrefixFilter
     >>> seen = PrefixFilter(1_000_000, fpr=0.004)
@@ -3541,8 +3410,7 @@ class PrefixFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> PrefixFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     @property
     def mapped(self, /) -> bool:
         """True when the bins are in a mapped file."""
@@ -3565,10 +3433,10 @@ class PrefixFilter(
         FilterMemoryError.
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
-        """A new PrefixFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
-        were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
-        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
-        also bounds the new one, because an untrusted file chose the parameters.
+        """A new PrefixFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys were
+        added than it was sized for, since a filter does not store keys that could be moved to a larger one.
+        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one,
+        it also bounds the new one, because an untrusted file chose the parameters.
 
         keys: all keys to add, as contains_many takes them. capacity, fpr: if they differ from those of this filter;
         numbers that a constructor chooses by default, such as bits of a fingerprint, are chosen for these. Raises what
@@ -3605,27 +3473,24 @@ class QuotientFilter(
     _AddMembersOf7,
     _DiscardMembersOf5,
 ):
-    """A sorted table of fingerprints: keys can be removed and counted, tables merged and grown without
-    their keys.
+    """A sorted table of fingerprints: keys can be removed and counted, tables merged and grown without their keys.
 
-    capacity: expected number of distinct keys. The number of slots is a power of two of which 95 % may be
-    filled. Every add stores one fingerprint, so repeated keys take slots too.
+    capacity: expected number of distinct keys. The number of slots is a power of two of which 95 % may be filled. Every
+    add stores one fingerprint, so repeated keys take slots too.
     fpr: rate of false positives at capacity; it determines the bits of the remainder that a slot stores.
     counting: let up to 256 copies of a fingerprint share a slot, for 8 more bits per slot.
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
-    that outsiders cannot predict.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash that
+    outsiders cannot predict.
 
-    False negatives: never, unless a key that was not added is removed, which may take the fingerprint of
-    another key. count is never too low. Raises ParameterError, ParameterTypeError,
-    FilterMemoryError, before anything is allocated; add raises FilterFull when no slot may be filled,
-    and earlier keys are still found. It raises FilterFull too for a key with no free slot within 1024 of its own up to
-    a quarter full, 4096, 16,384 and 65,536 for each quarter more, which bounds the work of an add. Random keys
-    never reach it; keys chosen by anyone who knows the hash do (pass secret=), and so do copies of one key
-    (pass counting=True). num_added counts distinct fingerprints.
-    Cost: slots / keys * (r + 2.125) bits a key with r = log2(load / fpr): 9.6 at 1 % when 95 % full,
-    twice that just past a power of two; 25 ns a lookup, 35 (half full) to 80 ns (95 % full) an add.
-    Source: Bender et al., PVLDB 5(11), 2012, laid out as by Pandey et al., SIGMOD 2017; rate
-    1 - (1 - 2^-(q+r))^n, about 1 - exp(-load / 2^r).
+    False negatives: never, unless a key that was not added is removed, which may take the fingerprint of another key.
+    count is never too low. Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is allocated;
+    add raises FilterFull when no slot may be filled, and earlier keys are still found. It raises FilterFull too for a
+    key with no free slot within 1024 of its own up to a quarter full, 4096, 16,384 and 65,536 for each quarter more,
+    which bounds the work of an add. Random keys never reach it; keys chosen by anyone who knows the hash do (pass
+    secret=), and so do copies of one key (pass counting=True). num_added counts distinct fingerprints. Cost: slots /
+    keys * (r + 2.125) bits a key with r = log2(load / fpr): 9.6 at 1 % when 95 % full, twice that just past a power of
+    two; 25 ns a lookup, 35 (half full) to 80 ns (95 % full) an add. Source: Bender et al., PVLDB 5(11), 2012, laid out
+    as by Pandey et al., SIGMOD 2017; rate 1 - (1 - 2^-(q+r))^n, about 1 - exp(-load / 2^r).
 
     >>> from fullbloom import QuotientFilter
     >>> f = QuotientFilter(1000, counting=True)
@@ -3652,15 +3517,14 @@ class QuotientFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> QuotientFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     def grow(self, /) -> None:
-        """Doubles the slots, and with them the capacity, without the keys: one bit of every remainder
-        moves to the quotient, and no answer changes.
+        """Doubles the slots, and with them the capacity, without the keys: one bit of every remainder moves to the
+        quotient, and no answer changes.
 
-        The rate at the new capacity is about twice that at the old one; target_fpr follows. Raises
-        FilterFull when remainders have no bit left to give, FilterMemoryError, ReadOnlyFilter; then
-        nothing has changed. Cost: one pass over the table.
+        The rate at the new capacity is about twice that at the old one; target_fpr follows. Raises FilterFull when
+        remainders have no bit left to give, FilterMemoryError, ReadOnlyFilter; then nothing has changed. Cost: one pass
+        over the table.
 
         >>> from fullbloom import QuotientFilter
         >>> f = QuotientFilter(1000)
@@ -3673,8 +3537,8 @@ class QuotientFilter(
     def mapped(self, /) -> bool:
         """True when the slots are in a mapped file."""
     def merge(self, /, other: Self) -> None:
-        """
-        Merges another filter of this kind: the multiset sum: every copy of every fingerprint of both, in tables of any size; raises FilterFull if it does not fit.
+        """Merges another filter of this kind: the multiset sum: every copy of every fingerprint of both, in tables of
+        any size; raises FilterFull if it does not fit.
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """
@@ -3700,10 +3564,10 @@ class QuotientFilter(
     def quotient_bits(self, /) -> int:
         """Bits of the fingerprint that select its slot."""
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
-        """A new QuotientFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
-        were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
-        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
-        also bounds the new one, because an untrusted file chose the parameters.
+        """A new QuotientFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys were
+        added than it was sized for, since a filter does not store keys that could be moved to a larger one.
+        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one,
+        it also bounds the new one, because an untrusted file chose the parameters.
 
         keys: all keys to add, as contains_many takes them. capacity, fpr: if they differ from those of this filter;
         numbers that a constructor chooses by default, such as bits of a fingerprint, are chosen for these. Raises what
@@ -3714,12 +3578,12 @@ class QuotientFilter(
     def remainder_bits(self, /) -> int:
         """Bits of the fingerprint that a slot stores."""
     def union(self, /, *others: Self) -> Self:
-        """
-        A new filter of this one and all others: the multiset sum: every copy of every fingerprint of both, in tables of any size; raises FilterFull if it does not fit.
+        """A new filter of this one and all others: the multiset sum: every copy of every fingerprint of both, in
+        tables of any size; raises FilterFull if it does not fit.
 
         num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
-        IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
-        less three deviations, is above capacity.
+        IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate, less three
+        deviations, is above capacity.
         """
     @property
     def used_slots(self, /) -> int:
@@ -3729,9 +3593,9 @@ class QuotientFilter(
 class RatelessDecoder:
     """Finds the differences between a set and that of a peer from the peer's symbols.
 
-    keys, hashed, seed, secret: as for RatelessEncoder. max_symbols: more are refused, 4,194,304 if it is None; memory is at
-    most 50 bytes per received symbol, whatever the peer sends. Raises KeyTypeError, FilterMemoryError. Cost: 16 bytes and
-    0.2 us per key, and about a microsecond per difference.
+    keys, hashed, seed, secret: as for RatelessEncoder. max_symbols: more are refused, 4,194,304 if it is None; memory
+    is at most 50 bytes per received symbol, whatever the peer sends. Raises KeyTypeError, FilterMemoryError. Cost: 16
+    bytes and 0.2 us per key, and about a microsecond per difference.
 
     >>> from fullbloom.compose import RatelessDecoder, RatelessEncoder
     >>> here = RatelessDecoder(["a", "b"])
@@ -3760,8 +3624,8 @@ class RatelessDecoder:
     def feed(self, /, data: bytes | bytearray | memoryview) -> bool:
         """Takes bytes of the stream, split anywhere; True when no more are needed: later bytes are ignored.
 
-        Raises FormatError for other bytes, IncompatibleFilters for symbols under another seed or secret, FilterFull beyond
-        max_symbols, FilterMemoryError; decoded() still returns the differences found before.
+        Raises FormatError for other bytes, IncompatibleFilters for symbols under another seed or secret, FilterFull
+        beyond max_symbols, FilterMemoryError; decoded() still returns the differences found before.
         """
     @property
     def num_keys(self, /) -> int:
@@ -3775,14 +3639,13 @@ class RatelessDecoder:
 
 @final
 class RatelessEncoder:
-    """
-    The infinite stream of coded symbols of a set: a peer with a similar set needs 1.35 to 1.45 of them per difference, more
-    below 150.
+    """The infinite stream of coded symbols of a set: a peer with a similar set needs 1.35 to 1.45 of them per
+    difference, more below 150.
 
     keys: what contains_many takes, nulls skipped, repetitions counted once. hashed: they are ready 64-bit hashes (see
     hash_many()). seed, secret: as for filters; the peer's must be the same. With a shared secret, nobody else can
-    choose keys that break the decoding. Raises KeyTypeError, FilterMemoryError. Cost: 16 bytes and 0.2 us per key. Source: Yang,
-    Gilad, Alizadeh, "Practical rateless set reconciliation", SIGCOMM 2024.
+    choose keys that break the decoding. Raises KeyTypeError, FilterMemoryError. Cost: 16 bytes and 0.2 us per key.
+    Source: Yang, Gilad, Alizadeh, "Practical rateless set reconciliation", SIGCOMM 2024.
 
     >>> from fullbloom.compose import RatelessDecoder, RatelessEncoder
     >>> there, here = RatelessEncoder(range(1000)), RatelessDecoder(range(10, 1003))
@@ -3798,9 +3661,11 @@ class RatelessEncoder:
     def num_keys(self, /) -> int:
         """Number of distinct keys."""
     def produce(self, /, symbols: int) -> bytes:
-        """The next `symbols` symbols, each 12 bytes and a count of 1 to 3 bytes; before the first, a header of 24 bytes.
+        """The next `symbols` symbols, each 12 bytes and a count of 1 to 3 bytes; before the first, a header of 24
+        bytes.
 
-        Raises ParameterError above 1,048,576 per call, FilterFull beyond 2**31 in total. Cost: some 10 ns for each key in a
+        Raises ParameterError above 1,048,576 per call, FilterFull beyond 2**31 in total. Cost: some 10 ns for each key
+        in a
         symbol: symbol i contains one key in 1 + i/2.
         """
     @property
@@ -3825,22 +3690,20 @@ class RetouchedBloomFilter(
     _PositionsMembers,
     _NumBitsMembers,
 ):
-    """A Bloom filter from which harmful false positives are removed, at the price of missing some of
-    its members.
+    """A Bloom filter from which harmful false positives are removed, at the price of missing some of its members.
 
     capacity: expected number of distinct keys.
     fpr: rate of false positives at capacity, before any bit is cleared.
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
-    that outsiders cannot predict.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash that
+    outsiders cannot predict.
 
-    To train it, add members, register keys that are known false positives by add_false_positive(), then
-    retouch() the harmful ones. False negatives: by design, from the first bit that is cleared; fnr()
-    estimates their rate. Each scheme except "random" removes several times as many false positives as
-    it causes false negatives, while few are retouched; clear_random() removes just as many.
-    Raises ParameterError, ParameterTypeError, FilterMemoryError. Cost: BloomFilter's classic layout and
-    two counters of 8 bits beside each bit, which are saved with it: 163 bits a key at 1 %.
-    Source: Donnet, Baynat, Friedman, CoNEXT 2006; a share x of the set bits cleared at random leaves a
-    rate of (fill (1 - x))^k and misses 1 - (1 - x)^k of the members.
+    To train it, add members, register keys that are known false positives by add_false_positive(), then retouch() the
+    harmful ones. False negatives: by design, from the first bit that is cleared; fnr() estimates their rate. Each
+    scheme except "random" removes several times as many false positives as it causes false negatives, while few are
+    retouched; clear_random() removes just as many. Raises ParameterError, ParameterTypeError, FilterMemoryError. Cost:
+    BloomFilter's classic layout and two counters of 8 bits beside each bit, which are saved with it: 163 bits a key at
+    1 %. Source: Donnet, Baynat, Friedman, CoNEXT 2006; a share x of the set bits cleared at random leaves a rate of
+    (fill (1 - x))^k and misses 1 - (1 - x)^k of the members.
 
     >>> from fullbloom import RetouchedBloomFilter
     >>> f = RetouchedBloomFilter(10, 0.2)
@@ -3855,14 +3718,11 @@ class RetouchedBloomFilter(
         cls, /, capacity: int, fpr: float = 0.01, *, seed: int = 0, secret: bytes | bool | None = None
     ) -> RetouchedBloomFilter: ...
     def add_false_positive(self, key: Key, /) -> bool:
-        """
-        Records a key that is found and should not be, for the schemes of retouch; clears no bit. False, and no change, when it
-        is not found.
-        """
+        """Records a key that is found and should not be, for the schemes of retouch; clears no bit. False, and no
+        change, when it is not found."""
     @overload
     def add_false_positives(self, /, keys: _Series) -> _Series:
-        """As add_false_positive for many keys, in the same container type; takes what contains_many takes,
-        skips nulls.
+        """As add_false_positive for many keys, in the same container type; takes what contains_many takes, skips nulls.
         """
     @overload
     def add_false_positives(self, /, keys: Frame[_Series]) -> _Series: ...
@@ -3883,8 +3743,7 @@ class RetouchedBloomFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> RetouchedBloomFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     @staticmethod
     def open(
         path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
@@ -3901,10 +3760,10 @@ class RetouchedBloomFilter(
         FilterMemoryError.
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
-        """A new RetouchedBloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
-        were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
-        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
-        also bounds the new one, because an untrusted file chose the parameters.
+        """A new RetouchedBloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more
+        keys were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
+        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one,
+        it also bounds the new one, because an untrusted file chose the parameters.
 
         keys: all keys to add, as contains_many takes them. capacity, fpr: if they differ from those of this filter;
         numbers that a constructor chooses by default, such as bits of a fingerprint, are chosen for these. Raises what
@@ -3916,16 +3775,15 @@ class RetouchedBloomFilter(
     ) -> bool:
         """Clears one bit of a key, so that it is no longer found; False when it was not found.
 
-        scheme: "random"; "minimum-fn", the bit that fewest members set; "maximum-fp", the bit that most
-        known false positives need; "ratio", the bit with the most false positives per member.
+        scheme: "random"; "minimum-fn", the bit that fewest members set; "maximum-fp", the bit that most known false
+        positives need; "ratio", the bit with the most false positives per member.
         """
     @overload
     def retouch_many(
         self, /, keys: _Series, scheme: Literal["random", "minimum-fn", "maximum-fp", "ratio"] = ...
     ) -> _Series:
-        """As retouch for many keys, one after the other, in the same container type; takes what contains_many
-        takes, skips nulls.
-        """
+        """As retouch for many keys, one after the other, in the same container type; takes what contains_many takes,
+        skips nulls."""
     @overload
     def retouch_many(
         self, /, keys: Frame[_Series], scheme: Literal["random", "minimum-fn", "maximum-fp", "ratio"] = ...
@@ -3965,16 +3823,16 @@ class RibbonFilter(
 
     fpr: rate of false positives, also between powers of two; 0.01 by default if bits is not given.
     bits: result bits of every key in place of fpr, 1 to 32: the rate is 2**-bits.
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
-    that outsiders cannot predict.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash that
+    outsiders cannot predict.
 
     Never misses a key it was built from; nothing can be added or removed. Repeated keys count once. The same keys in
     any order give the same bytes, with any number of threads and any memory.
 
     Cost: 1.01 bits for each result bit and key, 1.1 at 5,000 keys, 128 slots more below; about 75 ns a key to build; a
     lookup reads two or three neighbouring cache lines and takes longer with each result bit. Raises ParameterError,
-    ParameterTypeError, FilterMemoryError. Source: Dillinger, Hübschle-Schneider, Sanders, Walzer, SEA 2022; rate
-    a 2**-r + (1 - a) 2**-(r + 1), a the share of slots with r bits.
+    ParameterTypeError, FilterMemoryError. Source: Dillinger, Hübschle-Schneider, Sanders, Walzer, SEA 2022; rate a
+    2**-r + (1 - a) 2**-(r + 1), a the share of slots with r bits.
 
     >>> from fullbloom import RibbonFilter
     >>> known = RibbonFilter.build(range(100_000), fpr=0.01)
@@ -4017,8 +3875,7 @@ class RibbonFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> RibbonFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     @property
     def num_cells(self, /) -> int:
         """Number of slots."""
@@ -4057,22 +3914,22 @@ class RollingBloomFilter(
     _SeedMembers,
     _UpdateMembers,
 ):
-    """A window over a stream in several generations: the last `capacity` keys are never missed, in less
-    space than AgingBloomFilter needs.
+    """A window over a stream in several generations: the last `capacity` keys are never missed, in less space than
+    AgingBloomFilter needs.
 
-    capacity: keys of the window, repeats counted (a repeat within one generation is free; for the last
-    `capacity` *distinct* keys, use AgingBloomFilter). With window=, keys added within that time.
+    capacity: keys of the window, repeats counted (a repeat within one generation is free; for the last `capacity`
+    *distinct* keys, use AgingBloomFilter). With window=, keys added within that time.
     fpr: bound on the rate of false positives, at any time.
     generations: 2 to 16; g of them hold at most g/(g - 1) times `capacity` keys, one cache line each per lookup.
-    window: seconds for which keys are remembered, instead of a count: time passes only by advance(now),
-    every generation is sized for `capacity` keys, and more keys in one generation warn (CapacityWarning).
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
-    that outsiders cannot predict.
+    window: seconds for which keys are remembered, instead of a count: time passes only by advance(now), every
+    generation is sized for `capacity` keys, and more keys in one generation warn (CapacityWarning).
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash that
+    outsiders cannot predict.
 
-    False negatives: by design for older keys, never within the window. Raises ParameterError,
-    ParameterTypeError, FilterMemoryError. Cost: `generations` neighbouring cache lines a key; about
-    19 bits a key of capacity at 1 % with 3 generations. Source: Bitcoin Core's CRollingBloomFilter,
-    with lines instead of 2-bit cells; each generation at rate ``1 - (1 - fpr)**(1/g)``.
+    False negatives: by design for older keys, never within the window. Raises ParameterError, ParameterTypeError,
+    FilterMemoryError. Cost: `generations` neighbouring cache lines a key; about 19 bits a key of capacity at 1 % with 3
+    generations. Source: Bitcoin Core's CRollingBloomFilter, with lines instead of 2-bit cells; each generation at rate
+    ``1 - (1 - fpr)**(1/g)``.
 
     >>> from fullbloom import RollingBloomFilter
     >>> f = RollingBloomFilter(1000, fpr=0.001)
@@ -4096,8 +3953,7 @@ class RollingBloomFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> RollingBloomFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     @staticmethod
     def open(
         path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
@@ -4116,8 +3972,8 @@ class RollingBloomFilter(
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """A new RollingBloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
         were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
-        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
-        also bounds the new one, because an untrusted file chose the parameters.
+        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one,
+        it also bounds the new one, because an untrusted file chose the parameters.
 
         keys: all keys to add, as contains_many takes them. capacity, fpr: if they differ from those of this filter;
         numbers that a constructor chooses by default, such as bits of a fingerprint, are chosen for these. Raises what
@@ -4141,8 +3997,7 @@ class ScalableBloomFilter(
     _ApproxCountMembers,
     _StageCapacitiesMembers,
 ):
-    """A Bloom filter that grows: a chain of filters whose rates add up to at most `fpr`, however many
-    keys come.
+    """A Bloom filter that grows: a chain of filters whose rates add up to at most `fpr`, however many keys come.
 
     initial_capacity: keys of the first stage.
     fpr: bound on the rate of the whole.
@@ -4150,20 +4005,19 @@ class ScalableBloomFilter(
     growth: factor between the capacities of successive stages.
     tightening: factor between their rates; the first stage has fpr * (1 - tightening).
     layout: of every stage of kind "bloom"; "auto" chooses for each.
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
-    that outsiders cannot predict.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash that
+    outsiders cannot predict.
 
-    A key is stored once, in one stage, and cannot be removed: the stage that stores a key cannot be
-    distinguished from one that has a false positive for it. DynamicCuckooFilter grows and removes.
+    A key is stored once, in one stage, and cannot be removed: the stage that stores a key cannot be distinguished from
+    one that has a false positive for it. DynamicCuckooFilter grows and removes.
 
-    Every kind has a least rate (from 64-bit hashes, or the bits of a fingerprint). A stage whose share of fpr
-    is lower gets the least rate, which fpr() includes and at_least_rate counts; the rate of the whole may then
-    exceed fpr.
+    Every kind has a least rate (from 64-bit hashes, or the bits of a fingerprint). A stage whose share of fpr is lower
+    gets the least rate, which fpr() includes and at_least_rate counts; the rate of the whole may then exceed fpr.
 
-    Raises ParameterError, ParameterTypeError, FilterMemoryError; FilterFull past 1024 stages. Cost: a lookup
-    searches the stages, newest first; about log2(n / initial_capacity) of them.
-    Source: Almeida, Baquero, Preguica, Hutchison, IPL 101(6), 2007; the rate lies between 1 - prod(1 - p_i)
-    and the sum of all p_i, by at most 1 % of it above the former at fpr 0.1.
+    Raises ParameterError, ParameterTypeError, FilterMemoryError; FilterFull past 1024 stages. Cost: a lookup searches
+    the stages, newest first; about log2(n / initial_capacity) of them. Source: Almeida, Baquero, Preguica, Hutchison,
+    IPL 101(6), 2007; the rate lies between 1 - prod(1 - p_i) and the sum of all p_i, by at most 1 % of it above the
+    former at fpr 0.1.
 
     >>> from fullbloom import ScalableBloomFilter
     >>> f = ScalableBloomFilter(100, fpr=0.001)
@@ -4194,8 +4048,7 @@ class ScalableBloomFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> ScalableBloomFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     @property
     def growth(self, /) -> float:
         """Factor between the capacities of successive stages."""
@@ -4229,8 +4082,8 @@ class ScalableBloomFilter(
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """A new ScalableBloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
         were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
-        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
-        also bounds the new one, because an untrusted file chose the parameters.
+        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one,
+        it also bounds the new one, because an untrusted file chose the parameters.
 
         keys: all keys to add, as contains_many takes them. capacity, fpr: if they differ from those of this filter;
         numbers that a constructor chooses by default, such as bits of a fingerprint, are chosen for these. Raises what
@@ -4253,8 +4106,7 @@ class Selection:
     def objects(filter: _Filter | KeyBuffer, names: list[str], types: list[str]) -> Selection:
         """Values of JSON lines, of dotted `names`."""
     def read(self, /, block: bytes, *, skip: bool = False) -> KeyedRecords:
-        """The records of a block of whole records. A malformed record raises FormatError, or is counted with `skip`.
-        """
+        """The records of a block of whole records. A malformed record raises FormatError, or is counted with `skip`."""
     @staticmethod
     def rows(
         filter: _Filter | KeyBuffer,
@@ -4288,12 +4140,12 @@ class SignatureIndex(_CopyMembers, _ReprMembers, _ReduceMembers):
     """An index of signatures (superimposed codes): which rows may have all these terms?
 
     Each term sets bits_per_term distinct bits in the signature of its row, of num_bits bits. A row with all terms of a
-    query is always among its candidates; another row is with the probability of a false drop, which theory.signature_fpr
-    computes. Bits are stored in slices, so that a query reads a few of them and not the rows.
+    query is always among its candidates; another row is with the probability of a false drop, which
+    theory.signature_fpr computes. Bits are stored in slices, so that a query reads a few of them and not the rows.
 
     With columns, rows of tables are indexed as PostgreSQL's bloom index does, and a query names any of the columns: a
-    sequence of names, or a dict of the bits of a value in each. Without, rows are documents, sets of terms. num_bits and
-    bits_per_term may be sequences, a number a rank: a bit of rank r is shared by 2**r documents, as in BitFunnel.
+    sequence of names, or a dict of the bits of a value in each. Without, rows are documents, sets of terms. num_bits
+    and bits_per_term may be sequences, a number a rank: a bit of rank r is shared by 2**r documents, as in BitFunnel.
     capacity: expected rows, if fewer than 32,768. seed, secret: as for filters. Raises ParameterError.
 
     >>> from fullbloom import SignatureIndex
@@ -4336,9 +4188,9 @@ class SignatureIndex(_CopyMembers, _ReprMembers, _ReduceMembers):
     def add_table(self, /, table: ArrowArray | Frame[Any] | Mapping[str, Keys]) -> int:
         """Appends the rows of a table to an index with columns; returns how many.
 
-        table: an Arrow table or record batch (pyarrow, Polars, DuckDB and others), a pandas frame, or a dict of columns.
-        Further columns are not read. A null is in no query. Raises KeyTypeError, ParameterError, ReadOnlyFilter,
-        FilterFull.
+        table: an Arrow table or record batch (pyarrow, Polars, DuckDB and others), a pandas frame, or a dict of
+        columns. Further columns are not read. A null is in no query. Raises KeyTypeError, ParameterError,
+        ReadOnlyFilter, FilterFull.
 
         >>> from fullbloom import SignatureIndex
         >>> index = SignatureIndex(80, 2, columns=["city", "year"])
@@ -4351,7 +4203,8 @@ class SignatureIndex(_CopyMembers, _ReprMembers, _ReduceMembers):
     def bits_per_term(self, /) -> list[int]:
         """Distinct bits that a term sets at each rank, unless frequencies or columns say otherwise."""
     def candidates(self, /, query: Keys | Mapping[str, Any], *, kind: str | None = None) -> Any:
-        """The numbers of all rows that may have all terms of `query`, in order: each row that has them, and false drops.
+        """The numbers of all rows that may have all terms of `query`, in order: each row that has them, and false
+        drops.
 
         query: terms in any container; for an index with columns a dict of columns and values. kind: "list", "numpy" or
         "arrow"; by default row numbers come in the container of the query, and in a list for a dict. The GIL is
@@ -4367,8 +4220,7 @@ class SignatureIndex(_CopyMembers, _ReprMembers, _ReduceMembers):
         """The number of candidates(), without a list of them."""
     def expected_share(self, /, query: Keys | Mapping[str, Any]) -> float:
         """The share of rows that are candidates if slices are independent: the product of the densities of those that
-        `query` reads, counted. Costs a pass over each of these.
-        """
+        `query` reads, counted. Costs a pass over each of these."""
     @property
     def fill(self, /) -> float:
         """The share of set bits of rank 0, counted; private slices are left out."""
@@ -4385,12 +4237,14 @@ class SignatureIndex(_CopyMembers, _ReprMembers, _ReduceMembers):
         seed: int = ...,
         secret: bytes | None = None,
     ) -> SignatureIndex:
-        """An index of documents of up to `terms` distinct terms, at most fpr false drops for a query of one absent term.
+        """An index of documents of up to `terms` distinct terms, at most fpr false drops for a query of one absent
+        term.
 
         fill: the share of set bits at that many terms; 0.5 takes least memory, less reads fewer slices. rank: where all
         bits of a term but two go, which lets queries skip 2**rank lines at a time. frequencies: the share of documents
-        that have a term, for the most frequent ones: they get fewer bits, one false drop in snr true matches, or a slice
-        of their own. Documents with more terms than `terms` have more false drops. Raises ParameterError, KeyTypeError.
+        that have a term, for the most frequent ones: they get fewer bits, one false drop in snr true matches, or a
+        slice of their own. Documents with more terms than `terms` have more false drops. Raises ParameterError,
+        KeyTypeError.
 
         >>> from fullbloom import SignatureIndex
         >>> index = SignatureIndex.for_terms(100, 0.001)
@@ -4401,9 +4255,8 @@ class SignatureIndex(_CopyMembers, _ReprMembers, _ReduceMembers):
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> SignatureIndex:
-        """What `data`, the bytes of such a file, describes; all of it is checked. max_bytes: more is refused, now and when
-        a bank grows. Raises FormatError, FilterMemoryError.
-        """
+        """What `data`, the bytes of such a file, describes; all of it is checked. max_bytes: more is refused, now and
+        when a bank grows. Raises FormatError, FilterMemoryError."""
     def info(self, /) -> dict[str, Any]:
         """Parameters, as a dict of plain values."""
     @property
@@ -4430,9 +4283,8 @@ class SignatureIndex(_CopyMembers, _ReprMembers, _ReduceMembers):
         RedisBloom are read into memory. Raises FormatError, OSError, FilterMemoryError.
         """
     def positions(self, /, query: Keys | Mapping[str, Any]) -> list[tuple[int, int]]:
-        """The slices that `query` reads: pairs of a rank and a row of the bit matrix. Private rows of frequent terms come
-        behind num_bits[0].
-        """
+        """The slices that `query` reads: pairs of a rank and a row of the bit matrix. Private rows of frequent terms
+        come behind num_bits[0]."""
     def search(
         self,
         /,
@@ -4473,20 +4325,19 @@ class SpatialBloomFilter(
     _ContainsMembersOf2,
     _CellBitsMembers,
 ):
-    """A Bloom filter that returns the area of a key, out of several; when cells collide, the higher label
-    wins, so a label may be too high, never too low.
+    """A Bloom filter that returns the area of a key, out of several; when cells collide, the higher label wins, so a
+    label may be too high, never too low.
 
     capacity: distinct keys of all areas together.
     fpr: rate of false positives at capacity: a key of no area gets one.
     areas: labels are 1 to areas, at most 65535; give the most important areas the highest labels.
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
-    that outsiders cannot predict.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash that
+    outsiders cannot predict.
 
-    False negatives: never, and no label below the key's own (the highest added with it). Raises
-    ParameterError, ParameterTypeError, FilterMemoryError; warns CapacityWarning past capacity. Cost:
-    a cell of log2(areas + 1) bits for each bit of a Bloom filter: 77 bits a key at 1 % and 255 areas;
-    num_hashes cache lines a key. Source: Palmieri, Calderoni, Maio, Inscrypt 2014;
-    ``(1 - (1 - 1/m)**(k * keys_above))**k``.
+    False negatives: never, and no label below the key's own (the highest added with it). Raises ParameterError,
+    ParameterTypeError, FilterMemoryError; warns CapacityWarning past capacity. Cost: a cell of log2(areas + 1) bits for
+    each bit of a Bloom filter: 77 bits a key at 1 % and 255 areas; num_hashes cache lines a key. Source: Palmieri,
+    Calderoni, Maio, Inscrypt 2014; ``(1 - (1 - 1/m)**(k * keys_above))**k``.
 
     >>> from fullbloom import SpatialBloomFilter
     >>> f = SpatialBloomFilter(1000, areas=3)
@@ -4530,8 +4381,7 @@ class SpatialBloomFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> SpatialBloomFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     def label(self, key: Key, /) -> int:
         """The label of a key: 0 when it is certainly in no area, never below its own."""
     def label_cells(self, /) -> list[int]:
@@ -4575,11 +4425,12 @@ class SpatialBloomFilter(
         FilterMemoryError.
         """
     def union(self, /, *others: Self) -> Self:
-        """A new filter of this one and all others: the larger label, cell by cell: the filter of all pairs, bit for bit.
+        """A new filter of this one and all others: the larger label, cell by cell: the filter of all pairs, bit for
+        bit.
 
         num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
-        IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate,
-        less three deviations, is above capacity.
+        IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate, less three
+        deviations, is above capacity.
         """
     def update(self, /, keys: Keys, labels: Numbers) -> None:
         """Adds many keys, with as many labels (or one for all).
@@ -4609,22 +4460,20 @@ class SpectralBloomFilter(
 
     capacity: expected number of distinct keys.
     fpr: rate of false positives, and a bound on the share of wrong counts, at capacity.
-    mode: how keys are added. "minimal-increase" adds only to the least of a key's counters,
-    "recurring-minimum" counts a key separately, exactly from then on, once its counters look like an
-    overestimate; both halve the share of wrong counts. "minimum-selection" adds to every counter.
+    mode: how keys are added. "minimal-increase" adds only to the least of a key's counters, "recurring-minimum" counts
+    a key separately, exactly from then on, once its counters look like an overestimate; both halve the share of wrong
+    counts. "minimum-selection" adds to every counter.
     counter_bits: 8, 16, 32 or 64.
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
-    that outsiders cannot predict.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash that
+    outsiders cannot predict.
 
-    In every mode, an added key is always found, and its count is never too low. Keys cannot be
-    removed, because that would break this; CountingBloomFilter is minimum selection with removal.
-    num_added is the number of additions, repeated keys included; the warning past capacity is based on
-    distinct keys.
+    In every mode, an added key is always found, and its count is never too low. Keys cannot be removed, because that
+    would break this; CountingBloomFilter is minimum selection with removal. num_added is the number of additions,
+    repeated keys included; the warning past capacity is based on distinct keys.
 
-    Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is allocated; add
-    raises FilterFull, and changes nothing, when a counter would pass its maximum.
-    Cost: 9.6 counters a key at 1 %; "recurring-minimum" 8 bytes more.
-    Source: Cohen, Matias, SIGMOD 2003; share of wrong counts (1 - e^(-kn/m))^k by minimum selection.
+    Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is allocated; add raises FilterFull,
+    and changes nothing, when a counter would pass its maximum. Cost: 9.6 counters a key at 1 %; "recurring-minimum" 8
+    bytes more. Source: Cohen, Matias, SIGMOD 2003; share of wrong counts (1 - e^(-kn/m))^k by minimum selection.
 
     >>> from fullbloom import SpectralBloomFilter
     >>> f = SpectralBloomFilter(1000)
@@ -4648,8 +4497,7 @@ class SpectralBloomFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> SpectralBloomFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     @property
     def mode(self, /) -> Literal["minimum-selection", "minimal-increase", "recurring-minimum"]:
         """How keys are added."""
@@ -4677,8 +4525,8 @@ class SpectralBloomFilter(
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """A new SpectralBloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
         were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
-        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
-        also bounds the new one, because an untrusted file chose the parameters.
+        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one,
+        it also bounds the new one, because an untrusted file chose the parameters.
 
         keys: all keys to add, as contains_many takes them. capacity, fpr: if they differ from those of this filter;
         numbers that a constructor chooses by default, such as bits of a fingerprint, are chosen for these. Raises what
@@ -4703,24 +4551,23 @@ class StableBloomFilter(
     _PositionsMembers,
     _CellBitsMembers,
 ):
-    """A Bloom filter for streams without end: cells decay while keys come, so that its rate stays at
-    `fpr` permanently and old keys are forgotten gradually.
+    """A Bloom filter for streams without end: cells decay while keys come, so that its rate stays at `fpr` permanently
+    and old keys are forgotten gradually.
 
-    capacity: half-life of a key, in keys: one that `capacity` other keys followed is still found with a
-    chance of one half.
+    capacity: half-life of a key, in keys: one that `capacity` other keys followed is still found with a chance of one
+    half.
     fpr: rate of false positives in the long run.
     cell_bits: 1, 2, 4 or 8; a cell holds up to 2**cell_bits - 1.
     num_hashes: cells of a key; by default about 2 log10(1/fpr).
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
-    that outsiders cannot predict.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash that
+    outsiders cannot predict.
 
     The seed also drives the decay, so that the same keys in the same order give the same bytes.
 
-    False negatives: by design; only the latest key is certain to be found, see recall(). Use
-    AgingBloomFilter if the last keys must be found. Raises ParameterError, ParameterTypeError,
-    FilterMemoryError. Cost: about 41 bits a key of capacity at 1 %; num_hashes cache lines and the
-    decay a key. Source: Deng, Rafiei, SIGMOD 2006; m from the half-life, and P from fpr by
-    ``(1 - (1 / (1 + 1 / (P (1/K - 1/m))))**Max)**K``, the variation of the fill included.
+    False negatives: by design; only the latest key is certain to be found, see recall(). Use AgingBloomFilter if the
+    last keys must be found. Raises ParameterError, ParameterTypeError, FilterMemoryError. Cost: about 41 bits a key of
+    capacity at 1 %; num_hashes cache lines and the decay a key. Source: Deng, Rafiei, SIGMOD 2006; m from the
+    half-life, and P from fpr by ``(1 - (1 / (1 + 1 / (P (1/K - 1/m))))**Max)**K``, the variation of the fill included.
 
     >>> from fullbloom import StableBloomFilter
     >>> f = StableBloomFilter(1000, fpr=0.01)
@@ -4747,8 +4594,7 @@ class StableBloomFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> StableBloomFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     @property
     def num_hashes(self, /) -> int:
         """Cells of a key, K."""
@@ -4772,8 +4618,8 @@ class StableBloomFilter(
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
         """A new StableBloomFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
         were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
-        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
-        also bounds the new one, because an untrusted file chose the parameters.
+        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one,
+        it also bounds the new one, because an untrusted file chose the parameters.
 
         keys: all keys to add, as contains_many takes them. capacity, fpr: if they differ from those of this filter;
         numbers that a constructor chooses by default, such as bits of a fingerprint, are chosen for these. Raises what
@@ -4835,27 +4681,27 @@ class VariableIncrementFilter(
     _CounterBitsMembers,
     _MergeMembers,
 ):
-    """A counting filter whose keys add different amounts to their counters: keys can be removed, in
-    less space than CountingBloomFilter needs at low rates.
+    """A counting filter whose keys add different amounts to their counters: keys can be removed, in less space than
+    CountingBloomFilter needs at low rates.
 
     capacity: expected number of distinct keys.
     fpr: rate of false positives at capacity.
-    increments: L = 2, 4 or 8; each probe of a key adds an amount from L to 2L - 1, and a counter that cannot be a
-    sum that includes that amount shows that the key is absent.
-    counter_bits: width of a counter, at most 16 and at least 2 + log2 L; by default 5 + log2 L. A counter that
-    reaches its maximum accepts every key and stays there permanently.
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
-    that outsiders cannot predict.
+    increments: L = 2, 4 or 8; each probe of a key adds an amount from L to 2L - 1, and a counter that cannot be a sum
+    that includes that amount shows that the key is absent.
+    counter_bits: width of a counter, at most 16 and at least 2 + log2 L; by default 5 + log2 L. A counter that reaches
+    its maximum accepts every key and stays there permanently.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash that
+    outsiders cannot predict.
 
-    A key that was added more often than removed is always found, as long as only keys were removed that
-    had been added: removing a false positive decrements the counters of other keys.
-    num_added is the number of additions minus removals, repeated keys included; the warning past
-    capacity is based on distinct keys. merge() adds the counters of another filter.
+    A key that was added more often than removed is always found, as long as only keys were removed that had been added:
+    removing a false positive decrements the counters of other keys. num_added is the number of additions minus
+    removals, repeated keys included; the warning past capacity is based on distinct keys. merge() adds the counters of
+    another filter.
 
-    Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is allocated;
-    remove() raises KeyError for a key that was certainly never added, and changes nothing.
-    Cost: 28.8 bits a key at 1 %, 43.2 at 0.1 % (CountingBloomFilter, classic: 38.3 and 57.5); k cache lines.
-    Source: Rottenstreich, Kanizo, Keslassy, IEEE/ACM ToN 22(4), 2014; rate (1 - B(0) - (L-1)/L B(1)
+    Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is allocated; remove() raises KeyError
+    for a key that was certainly never added, and changes nothing. Cost: 28.8 bits a key at 1 %, 43.2 at 0.1 %
+    (CountingBloomFilter, classic: 38.3 and 57.5); k cache lines. Source: Rottenstreich, Kanizo, Keslassy, IEEE/ACM ToN
+    22(4), 2014; rate (1 - B(0) - (L-1)/L B(1)
     - (L^2-1)/(6 L^2) B(2))^k, B(i) the probability that i of kn throws over m cells fall into one.
 
     >>> from fullbloom import VariableIncrementFilter
@@ -4881,8 +4727,7 @@ class VariableIncrementFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> VariableIncrementFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     @property
     def increments(self, /) -> int:
         """L: increments are L to 2L - 1."""
@@ -4905,10 +4750,10 @@ class VariableIncrementFilter(
         FilterMemoryError.
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
-        """A new VariableIncrementFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
-        were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
-        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
-        also bounds the new one, because an untrusted file chose the parameters.
+        """A new VariableIncrementFilter of `keys`, with the parameters, seed and secret of this one: call it when more
+        keys were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
+        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one,
+        it also bounds the new one, because an untrusted file chose the parameters.
 
         keys: all keys to add, as contains_many takes them. capacity, fpr: if they differ from those of this filter;
         numbers that a constructor chooses by default, such as bits of a fingerprint, are chosen for these. Raises what
@@ -4930,14 +4775,11 @@ class WireBatch:
     def count(self, /) -> int:
         """How many keys were found, or new."""
     def exchange(self, /, shards: list[tuple[int, bytes, bytes]], *, asking: bool = False) -> WireExchange:
-        """
-        The commands for some of its shards: (number, name of the string, a name on the same node for temporary bits). With
-        `asking` each command follows an ASKING.
-        """
+        """The commands for some of its shards: (number, name of the string, a name on the same node for temporary
+        bits). With `asking` each command follows an ASKING."""
     def go_by_key(self, /, *, always: bool = False) -> None:
-        """
-        From now on, sends each key by itself instead of all keys of a shard together; with `always`, in later batches, too.
-        """
+        """From now on, sends each key by itself instead of all keys of a shard together; with `always`, in later
+        batches, too."""
     @property
     def hashes(self, /) -> bytes:
         """The hashes, 8 bytes each, grouped by shard."""
@@ -5009,10 +4851,8 @@ class WireCounterBatch:
     """Hashes that are sent together, by shard."""
     def __len__(self, /) -> int: ...
     def exchange(self, /, shards: list[tuple[int, bytes, bytes]], *, asking: bool = False) -> WireExchange:
-        """
-        The commands for some of its shards, (number, name of the string, a name on the same node), without keys whose reply has
-        arrived. With `asking` each command follows an ASKING.
-        """
+        """The commands for some of its shards, (number, name of the string, a name on the same node), without keys
+        whose reply has arrived. With `asking` each command follows an ASKING."""
     def hashes(self, /, *, all: bool) -> bytes:
         """The hashes, 8 bytes each: of the keys that were found, or new; with `all`, of all keys."""
     @property
@@ -5021,10 +4861,8 @@ class WireCounterBatch:
     def take(self, /, exchange: WireExchange) -> None:
         """Stores the results of an exchange."""
     def then(self, /) -> WireCounterBatch:
-        """
-        The batch to send next: after a count, the removal of the keys found; after such a removal, the additions that undo
-        part of it.
-        """
+        """The batch to send next: after a count, the removal of the keys found; after such a removal, the additions
+        that undo part of it."""
 
 @final
 class WireCounterKeys:
@@ -5032,10 +4870,8 @@ class WireCounterKeys:
     def __len__(self, /) -> int: ...
     @overload
     def answers(self, /, keys: _Series) -> _Series:
-        """
-        For each key, in the same container type as the keys: whether it was new, or was found. The keys must be those of the
-        hashes.
-        """
+        """For each key, in the same container type as the keys: whether it was new, or was found. The keys must be
+        those of the hashes."""
     @overload
     def answers(self, /, keys: Frame[_Series]) -> _Series: ...
     @overload
@@ -5082,7 +4918,8 @@ class WireCounters:
         secret: bytes | None = None,
     ) -> WireCounters: ...
     def estimate(self, /, sample: bytes) -> tuple[float, float, float]:
-        """Estimated number of keys, its standard deviation, and the rate, from the counters of whole lines of 64 bytes."""
+        """Estimated number of keys, its standard deviation, and the rate, from the counters of whole lines of 64 bytes.
+        """
     def hash(self, /, key: Key) -> bytes:
         """The hash of one key, 8 bytes."""
     def hashed(self, /, hashes: bytes) -> WireCounterKeys:
@@ -5110,19 +4947,15 @@ class WireExchange:
     def due(self, /) -> int:
         """The number of replies that have not arrived."""
     def feed(self, /, data: bytes | bytearray | memoryview) -> bool:
-        """
-        Takes bytes as they arrive; True when all replies have arrived. Raises FormatError for a reply that does not match its
-        command.
-        """
+        """Takes bytes as they arrive; True when all replies have arrived. Raises FormatError for a reply that does not
+        match its command."""
     def feed_part(self, /, data: bytes | bytearray | memoryview) -> int | None:
-        """
-        As feed(), if replies to other commands may follow: the number of bytes left over, None until all replies have arrived.
-        """
+        """As feed(), if replies to other commands may follow: the number of bytes left over, None until all replies
+        have arrived."""
     @property
     def is_whole(self, /) -> bool:
-        """
-        True when keys are sent together as one string of bits, which a server may refuse although it accepts them one by one.
-        """
+        """True when keys are sent together as one string of bits, which a server may refuse although it accepts them
+        one by one."""
     @property
     def refusals(self, /) -> list[tuple[int, str]]:
         """The errors of the server: (shard, text), each once for all consecutive replies that repeat it."""
@@ -5181,14 +5014,15 @@ class XorFilter(
     _MappedMembers,
     _NumCellsMembers,
 ):
-    """A static approximate set of three cells per key: the predecessor of BinaryFuseFilter, which is smaller and faster.
+    """A static approximate set of three cells per key: the predecessor of BinaryFuseFilter, which is smaller and
+    faster.
 
     Constructed by XorFilter.build(keys, ...), which takes the following; the class is not called.
 
     fpr: rate of false positives, rounded down to a power of two; 0.01 by default if bits is not given.
     bits: bits of a fingerprint in place of fpr, 1 to 32: the rate is 2**-bits.
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
-    that outsiders cannot predict.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash that
+    outsiders cannot predict.
 
     Never misses a key it was built from; nothing can be added or removed. Repeated keys count once. The same keys in
     any order give the same bytes, with any number of threads and any memory.
@@ -5237,8 +5071,7 @@ class XorFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> XorFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     @staticmethod
     def open(
         path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
@@ -5278,18 +5111,18 @@ class ZoneFilter(
     capacity: the zone: up to so many members every answer is right; each costs k of log2(universe) bits.
     universe: keys are the ints from 0 to universe - 1, at most 2**60.
     counting: counters in place of bits: keys can be removed, and decode() lists the members.
-    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash
-    that outsiders cannot predict.
+    seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash that
+    outsiders cannot predict.
 
-    Exact for ints up to the zone: 4 of 2**32 addresses take 158 bytes. Beyond it, members are still found, and other keys are
-    found at the rate fpr(). A key that is not an int of the universe is never a member, except one key of another
-    type in 2**64 / universe; adding it raises ParameterError. With counters, a key may be added repeatedly, and
+    Exact for ints up to the zone: 4 of 2**32 addresses take 158 bytes. Beyond it, members are still found, and other
+    keys are found at the rate fpr(). A key that is not an int of the universe is never a member, except one key of
+    another type in 2**64 / universe; adding it raises ParameterError. With counters, a key may be added repeatedly, and
     num_added counts every addition; without them, repeated keys count once, and no key can be removed.
 
-    False negatives: only after a key is removed that was not added. Takes no secret, since keys are found by inverting the
-    public hash of an int. Warns CapacityWarning past the zone; raises ParameterError, ParameterTypeError, FilterMemoryError.
-    Cost: about 0.7 (d log2 u)^2 / ln(d log2 u) bits, some ns for each of num_hashes cells a key. Source: Eppstein,
-    Goodrich, Hirschberg, SIAM J. Comput. 36(5), 2007.
+    False negatives: only after a key is removed that was not added. Takes no secret, since keys are found by inverting
+    the public hash of an int. Warns CapacityWarning past the zone; raises ParameterError, ParameterTypeError,
+    FilterMemoryError. Cost: about 0.7 (d log2 u)^2 / ln(d log2 u) bits, some ns for each of num_hashes cells a key.
+    Source: Eppstein, Goodrich, Hirschberg, SIAM J. Comput. 36(5), 2007.
 
     >>> from fullbloom import ZoneFilter
     >>> blocked = ZoneFilter(4)
@@ -5318,9 +5151,9 @@ class ZoneFilter(
     def decode(self, /) -> list[int]:
         """The members of a counting filter, ascending, each as often as it was added.
 
-        Raises ParameterError if cells do not count, and if there are, or were, more than capacity members; FormatError if
-        no members can leave such cells, after the removal of an absent member or in a damaged file. Cost: O(n k^2) for n members
-        and k cells per key, some ms for 10 members of 2**32; the GIL is released.
+        Raises ParameterError if cells do not count, and if there are, or were, more than capacity members; FormatError
+        if no members can leave such cells, after the removal of an absent member or in a damaged file. Cost: O(n k^2)
+        for n members and k cells per key, some ms for 10 members of 2**32; the GIL is released.
 
         >>> from fullbloom import ZoneFilter
         >>> few = ZoneFilter(2, universe=1000, counting=True)
@@ -5333,8 +5166,7 @@ class ZoneFilter(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
     ) -> ZoneFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
-        filter of more than max_bytes; it does not grow beyond them either.
-        """
+        filter of more than max_bytes; it does not grow beyond them either."""
     @property
     def num_hashes(self, /) -> int:
         """Cells of a key, one for each prime."""
@@ -5354,10 +5186,10 @@ class ZoneFilter(
         FilterMemoryError.
         """
     def regenerate(self, /, keys: Keys, *, capacity: int | None = None, fpr: float | None = None) -> Self:
-        """A new ZoneFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys
-        were added than it was sized for, since a filter does not store keys that could be moved to a larger one.
-        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one, it
-        also bounds the new one, because an untrusted file chose the parameters.
+        """A new ZoneFilter of `keys`, with the parameters, seed and secret of this one: call it when more keys were
+        added than it was sized for, since a filter does not store keys that could be moved to a larger one.
+        CapacityWarning reports when; as an error it stops the adding (docs/errors.md). If max_bytes bounded this one,
+        it also bounds the new one, because an untrusted file chose the parameters.
 
         keys: all keys to add, as contains_many takes them. capacity, fpr: if they differ from those of this filter;
         numbers that a constructor chooses by default, such as bits of a fingerprint, are chosen for these. Raises what
@@ -5397,10 +5229,8 @@ def detect_foreign(source: bytes | bytearray | memoryview | str | os.PathLike[st
     """The name of the format of bytes, or of the file at a path; None if they fit none."""
 
 def fast_paths() -> dict[str, bool]:
-    """
-    Which objects are read in place on this interpreter; the others take CPython's documented calls, which return the same
-    keys more slowly.
-    """
+    """Which objects are read in place on this interpreter; the others take CPython's documented calls, which return
+    the same keys more slowly."""
 
 def force_isa(name: str) -> None:
     """Chooses the instructions for the whole process: for tests and measurements."""
@@ -5437,8 +5267,8 @@ def hash_key(key: Key, *, seed: int = ..., secret: bytes | None = None, hash: st
 def hash_many(keys: _Series, *, seed: int = ..., secret: bytes | None = None, hash: str = "xxh3") -> _Series:
     """The hashes of many keys, in the same container type, for add_hashed() and contains_hashed().
 
-    Takes what contains_many() takes; null hashes to null. Hash once, then query many filters with one seed and base hash
-    (hash, as for hash_key).
+    Takes what contains_many() takes; null hashes to null. Hash once, then query many filters with one seed and base
+    hash (hash, as for hash_key).
 
     >>> import fullbloom
     >>> fullbloom.hash_many([1, 2]) == [fullbloom.hash_key(1), fullbloom.hash_key(2)]
@@ -5480,8 +5310,8 @@ def layout_for(capacity: int, fpr: float) -> str:
 def layouts() -> list[dict[str, Any]]:
     """One dict per layout of the plain filter.
 
-    `one_line`: all bits of a key are in one cache line. `two_lines`: they are in two. `auto`: the layout "auto" may choose it.
-    `parquet`: its bits are those of a Parquet file's filter.
+    `one_line`: all bits of a key are in one cache line. `two_lines`: they are in two. `auto`: the layout "auto" may
+    choose it. `parquet`: its bits are those of a Parquet file's filter.
     """
 
 def least_fpr(items: int) -> float:
@@ -5510,13 +5340,13 @@ def open(
     secret: bytes | None = None,
     max_bytes: int | None = None,
 ) -> _Filter:
-    """Opens the file of any filter, as its class; also one that another program wrote, if its bytes say all that is needed
-    (see fullbloom.formats).
+    """Opens the file of any filter, as its class; also one that another program wrote, if its bytes say all that is
+    needed (see fullbloom.formats).
 
-    mode "r" maps it in constant time, "r+" maps it for adding in place (BloomFilter only) after every byte was
-    checked. verify "header" checks lengths and tables, "full" every byte and that the cells agree with each
-    other. max_bytes, for untrusted files: more bytes of cells are refused, now and when the filter grows.
-    Raises FormatError, OSError, FilterMemoryError.
+    mode "r" maps it in constant time, "r+" maps it for adding in place (BloomFilter only) after every byte was checked.
+    verify "header" checks lengths and tables, "full" every byte and that the cells agree with each other. max_bytes,
+    for untrusted files: more bytes of cells are refused, now and when the filter grows. Raises FormatError, OSError,
+    FilterMemoryError.
     """
 
 @overload
@@ -5531,10 +5361,8 @@ def open(
 def parquet_chunks(
     footer: bytes, size: int, column: str | None = None
 ) -> list[tuple[int, int, str, str, int | None, int | None, bool]]:
-    """
-    The columns of all row groups, or the one of this name: (row group, rows, column, physical type, offset and length of the
-    filter or None, whether it is encrypted).
-    """
+    """The columns of all row groups, or the one of this name: (row group, rows, column, physical type, offset and
+    length of the filter or None, whether it is encrypted)."""
 
 def parquet_filter_len(head: bytes) -> int:
     """Bytes of the filter that begins with the 32 bytes `head`, with its header."""

@@ -2,7 +2,7 @@
 //! which may be made a slice at a time.
 
 use crate::sizing::Law;
-use crate::structure::Value;
+use crate::structure::values::Value;
 
 /// Fill, rate and estimate. Each has a method of its own in [`Filter`](super::Filter), which counts the cells again.
 #[derive(Clone, Debug, Default, PartialEq)]

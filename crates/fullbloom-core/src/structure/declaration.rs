@@ -37,7 +37,8 @@ pub(crate) use super::values::names;
 use std::fmt::Display;
 
 use super::cell_stats::CellStats;
-use super::traits::{Filter, Options, Value};
+use super::traits::{Filter, Options};
+use super::values::Value;
 use crate::container::Header;
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;

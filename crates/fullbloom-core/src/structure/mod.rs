@@ -33,5 +33,6 @@ pub use cell_stats::{CellCounts, CellStats};
 pub use declaration::Declared;
 pub use job::Job;
 pub use traits::{
-    Addable, Built, Countable, Filter, Loadable, Options, Planned, Positioned, Removable, Sections, Sizable, Value,
+    Addable, Built, Countable, Filter, Loadable, Options, Planned, Positioned, Removable, Sections, Sizable,
 };
+pub use values::Value;

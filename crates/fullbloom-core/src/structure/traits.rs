@@ -17,28 +17,6 @@ use crate::sizing::Law;
 use crate::sizing::chain::Member;
 use crate::structure::{CellCounts, CellStats, Job};
 
-/// A value shown by `info()`.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Value {
-    /// A whole number.
-    Number(u64),
-    /// A real number.
-    Real(f64),
-    /// Text.
-    Text(String),
-    /// Yes or no.
-    Flag(bool),
-    /// Not there.
-    Nothing,
-}
-
-impl Value {
-    /// The whole number, if it is one.
-    pub fn as_number(&self) -> Option<u64> {
-        if let Value::Number(number) = self { Some(*number) } else { None }
-    }
-}
-
 /// Answers membership for 64-bit hashes.
 pub trait Filter: Send + Sync + Sized {
     /// How keys become hashes, and the domains of those that were added.

@@ -1,7 +1,28 @@
-//! [`FieldValue`]: types of declared fields, and `names!`, choices by name.
+//! [`Value`]: what `info()` shows; [`FieldValue`]: types of declared fields; `names!`: choices by name.
 
-use super::traits::Value;
 use crate::error::{Error, Result};
+
+/// A value shown by `info()`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// A whole number.
+    Number(u64),
+    /// A real number.
+    Real(f64),
+    /// Text.
+    Text(String),
+    /// Yes or no.
+    Flag(bool),
+    /// Not there.
+    Nothing,
+}
+
+impl Value {
+    /// The whole number, if it is one.
+    pub fn as_number(&self) -> Option<u64> {
+        if let Value::Number(number) = self { Some(*number) } else { None }
+    }
+}
 
 /// A value of a field, in files and for people.
 pub trait FieldValue: Copy {

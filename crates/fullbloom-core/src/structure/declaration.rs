@@ -43,6 +43,12 @@ use crate::container::Header;
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 
+/// The attribute of this name among those that a count determined.
+#[inline(never)] // as large as the rest of an attribute
+pub fn find_counted(counted: &[(&'static str, Value)], name: &str) -> Option<Value> {
+    counted.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone())
+}
+
 /// A parameter of a constructor.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
@@ -92,7 +98,7 @@ pub trait Declared: Filter {
             info.extend([("approx_count", Value::Real(items)), ("approx_count_sd", Value::Real(sd))]);
         }
         info.push(("fpr", Value::Real(cells.fpr)));
-        let missed = cells.counted.iter().find(|(name, _)| *name == "fnr").map(|(_, share)| share.clone());
+        let missed = find_counted(&cells.counted, "fnr");
         info.extend(missed.or_else(|| self.missed().map(Value::Real)).map(|share| ("fnr", share)));
         info.push(("fill", Value::Real(cells.fill)));
         let attributes = self.attributes_with(&cells.counted);
@@ -341,8 +347,8 @@ macro_rules! declared {
                 &self,
                 counted: &[(&'static str, $crate::structure::Value)],
             ) -> Vec<(&'static str, $crate::structure::Value)> {
-                vec![$((stringify!($s), match counted.iter().find(|(name, _)| *name == stringify!($s)) {
-                    Some((_, value)) => value.clone(),
+                vec![$((stringify!($s), match $crate::structure::declaration::find_counted(counted, stringify!($s)) {
+                    Some(value) => value,
                     None => $crate::structure::declaration::FieldValue::value(self.$s()),
                 }),)*]
             }

@@ -128,15 +128,18 @@ def fullbloom(commands):
     def run(*arguments, stdin=b"", check=None, cwd=None, **options):
         words = [word if isinstance(word, bytes) else str(word) for word in arguments]
         # Python itself reads other variables when it starts.
-        variables = set(options.get("env", os.environ).items()) ^ set(os.environ.items())
-        if options.keys() == {"env"} and {name for name, _ in variables} <= {"COLUMNS", "NO_COLOR"}:
+        variables = options.get("env", os.environ)
+        changed = {name for name, _ in variables.items() ^ os.environ.items()}
+        if options.keys() == {"env"} and changed <= {"COLUMNS", "NO_COLOR"} & variables.keys():
             options = {}
         if options or "--memory" in words:
             done = subprocess.run(
                 [*PROGRAM, *words], input=stdin, capture_output=True, timeout=60, cwd=cwd, **options
             )
         else:
-            done = commands.run(words, stdin=stdin, cwd=cwd, variables=variables)
+            done = commands.run(
+                words, stdin=stdin, cwd=cwd, variables={name: variables[name] for name in changed}
+            )
         assert b"Traceback" not in done.stderr, done.stderr.decode()
         if check is not None:
             assert done.returncode == check, done.stderr.decode()

@@ -334,7 +334,8 @@ def encode(*columns, codec="zstd"):
 
 def weighed(body, limits=STREAM_LIMITS):
     held = Held()
-    return [column.to_pylist() for column in arrow.read_columns(body, limits, held)], held.nbytes
+    columns = [column.to_pylist() for [column] in arrow.read_columns(body, limits, held)]
+    return columns, held.nbytes
 
 
 TEXTS = pa.array([f"key-{i}" for i in range(1000)])

@@ -146,8 +146,11 @@ def test_a_replacement_is_one_atomic_change(service):
     for thread in threads:
         thread.join()
     assert {answer.status_code for answer in answers} == {201}
+    # Each has a number of its own. The last to take the name has it; the others are gone.
     ids = {answer.json()["id"] for answer in answers}
-    assert service.http.get("/v1/filters/many").json()["id"] == max(ids)
+    assert len(ids) == len(answers)
+    assert service.http.get("/v1/filters/many").json()["id"] in ids
+    assert [one["name"] for one in service.http.get("/v1/filters").json()["filters"]].count("many") == 1
 
 
 def test_http_does_not_replace_a_note(service):

@@ -18,7 +18,7 @@ from service.forks import create_token
 from tests.support import eventually
 
 OPEN = {"/healthz", "/readyz"}
-READING = {"check", "count", "values"}
+READING = {"check", "count", "values", "owners/info", "owners/export"}
 
 
 def needed(path, method):

@@ -119,8 +119,8 @@ class Node:
     def create(self, name: str, kind: str, options: dict[str, str], **named: Any) -> dict[str, Any]:
         """Create a filter; return its info."""
         with self._claim(name, kind=kind):
-            self.service.create(name, kind, list(options.items()), **named)
-        return self.record(name)
+            info = self.service.create(name, kind, list(options.items()), **named)
+        return self.record(info)
 
     def restore(self, name: str, data: bytes, *, replace: bool, versions: Versions = None) -> dict[str, Any]:
         """Store the filter of a file's bytes under a name; return its info."""
@@ -132,21 +132,21 @@ class Node:
                 backend.load(data)
             return backend.info(name)
         with self._claim(name, replace=replace):
-            self.service.restore(name, data, replace=replace, versions=versions)
-        return self.record(name)
+            info = self.service.restore(name, data, replace=replace, versions=versions)
+        return self.record(info)
 
     def clone(self, name: str, source: str, *, replace: bool, versions: Versions = None) -> dict[str, Any]:
         """Copy a filter, if it has one of the versions, to another name; return the copy's info."""
         if any(isinstance(self.find_backend(one), RedisFilter) for one in (name, source)):
             raise unsupported("cannot be cloned; create another one and merge it into that")
         with self._claim(name, replace=replace):
-            self.service.clone(name, source, replace=replace, versions=versions)
-        return self.record(name)
+            info = self.service.clone(name, source, replace=replace, versions=versions)
+        return self.record(info)
 
     def rename(
         self, old: str, new: str, *, replace: bool, versions: Versions = None, expires: int | None = None
-    ) -> None:
-        """Rename a filter in one step; with ``replace``, a filter of the new name is dropped.
+    ) -> dict[str, Any]:
+        """Rename a filter in one step and return its info; ``replace`` drops a filter of the new name.
 
         ``expires`` sets when the filter is dropped: 0 never, None as before.
         """
@@ -154,8 +154,9 @@ class Node:
             raise unsupported("cannot be renamed")
         self.service.version(old)
         with self._claim(new, replace=replace), self._sync_lock:
-            self.service.rename(old, new, replace=replace, versions=versions, expires=expires)
+            info = self.service.rename(old, new, replace=replace, versions=versions, expires=expires)
             self.registry.filters.rename(old, new, self.id)
+        return self.record(info)
 
     def delete(self, name: str, *, versions: Versions = None) -> bool:
         """Drop a filter; return False if it does not exist."""
@@ -176,23 +177,33 @@ class Node:
         self.announce()
         return deleted
 
-    def record(self, name: str) -> dict[str, Any]:
-        """Write a filter's row to the registry; return its info."""
-        try:
-            info: dict[str, Any] = self.service.info(name)
-        except Fault:  # dropped meanwhile, while its name was only claimed
-            self.registry.filters.release(name, self.id, 0)
-            raise
-        self.registry.filters.record(self.id, info)
+    def record(self, info: dict[str, Any]) -> dict[str, Any]:
+        """Write a filter's row to the registry, unless it has lost its name since; return its info."""
+        if self._is_current(info):
+            self.registry.filters.record(self.id, info)
+        if not self._is_current(info):
+            # Of the row, only the claim is certainly this filter's. The next `sync` compares all rows.
+            self.registry.filters.release(info["name"], self.id, 0)
+            with self._sync_lock:
+                self._synced = -1
         return info
+
+    def _is_current(self, info: dict[str, Any]) -> bool:
+        """Return whether a filter still has its name."""
+        number: int = info["id"]
+        return self._find_number(info["name"]) == number
+
+    def _find_number(self, name: str) -> int | None:
+        """Return the number of the filter of this name in the store."""
+        try:
+            number: int = self.service.version(name)[0]
+        except Fault:
+            return None
+        return number
 
     def __contains__(self, name: str) -> bool:
         """Return whether the store has a filter of this name."""
-        try:
-            self.service.version(name)
-        except Fault:
-            return False
-        return True
+        return self._find_number(name) is not None
 
     @contextlib.contextmanager
     def _claim(self, name: str, *, kind: str = "?", replace: bool = False) -> Iterator[None]:
@@ -315,8 +326,8 @@ class Node:
         if any(moved):
             self.announce()
 
-    def merge(self, name: str, source: str, *, versions: Versions = None) -> None:
-        """Add the keys of another filter, in memory here or in Redis, to a filter."""
+    def merge(self, name: str, source: str, *, versions: Versions = None) -> dict[str, Any]:
+        """Add the keys of another filter, in memory here or in Redis, to a filter; return its info."""
         into, other = self.find_backend(name), self.find_backend(source)
         if isinstance(into, RedisFilter):
             if not isinstance(other, RedisFilter):
@@ -324,12 +335,14 @@ class Node:
                 with self.service.hold(3 * other.info(source, counted=False)["nbytes"]):
                     secret = other.hashing(source)[1]
                     into.merge(fullbloom.loads(other.dump(source), secret=secret))
-                return
-            into.merge(other)
-        elif isinstance(other, RedisFilter):
+            else:
+                into.merge(other)
+            info: dict[str, Any] = into.info(name)
+            return info
+        if isinstance(other, RedisFilter):
             raise unsupported("can only be merged into another one in Redis")
-        else:
-            into.merge(name, source, versions=versions)
+        merged: dict[str, Any] = into.merge(name, source, versions=versions)
+        return merged
 
     def explain(self, fault: Any, path: str) -> Refused:
         """Return the error for a fault of the native module, with the address of another node's filter.

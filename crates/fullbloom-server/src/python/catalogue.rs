@@ -35,12 +35,12 @@ pub(super) fn more_kinds(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
 
 #[pymethods]
 impl Service {
-    /// Creates an empty filter of a kind, with its parameters as texts; returns its number.
+    /// Creates an empty filter of a kind, with its parameters as texts; returns its info.
     #[pyo3(signature = (name, kind, options, *, seed, keyed, strict=false, expires=None))]
     #[allow(clippy::too_many_arguments)] // keywords of Python
-    fn create(
+    fn create<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         name: &str,
         kind: &str,
         options: Vec<(String, String)>,
@@ -48,13 +48,13 @@ impl Service {
         keyed: bool,
         strict: bool,
         expires: Option<u64>,
-    ) -> PyResult<u64> {
+    ) -> PyResult<Bound<'py, PyDict>> {
         let spec = Spec { kind: kind.to_string().into(), options: Arc::new(options), seed, keyed };
-        self.change(py, |store| {
+        self.change_entry(py, |store| {
             kind::by_name(&spec.kind)?;
             check_not_note(store, name)?;
             let settings = Settings { strict, ..Settings::of(spec) };
-            store.create_with_expiry(name.as_bytes(), settings, expires).map(|(entry, lsn)| (entry.id, lsn))
+            store.create_with_expiry(name.as_bytes(), settings, expires)
         })
     }
 
@@ -103,33 +103,41 @@ impl Service {
     }
 
     /// Renames a filter. If the new name is taken, `replace` replaces its filter in the same step; otherwise that is a
-    /// fault. With `expires`, the filter expires at that time, in milliseconds since 1970; 0 means never.
+    /// fault. With `expires`, the filter expires at that time, in milliseconds since 1970; 0 means never. Returns the
+    /// filter's info.
     #[pyo3(signature = (old, new, *, replace=false, versions=None, expires=None))]
-    fn rename(
+    fn rename<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         old: &str,
         new: &str,
         replace: bool,
         versions: Versions,
         expires: Option<u64>,
-    ) -> PyResult<()> {
-        self.change(py, |store| {
-            store.filter(old.as_bytes())?;
+    ) -> PyResult<Bound<'py, PyDict>> {
+        self.change_entry(py, |store| {
+            let entry = store.filter(old.as_bytes())?;
             check_not_note(store, new)?;
             let conflict = if replace || old == new { Conflict::ReplaceFilter(None) } else { Conflict::Refuse };
             let expires = expires.map(|at| Some(at).filter(|&at| at != 0));
             let wanted = RenameOptions { to: new.as_bytes(), conflict, versions: versions.as_deref(), expires };
-            store.rename_with(old.as_bytes(), &wanted).map(|lsn| ((), lsn))
+            store.rename_current(&entry, &wanted).map(|lsn| (entry, lsn))
         })
     }
 
-    /// Sets when a filter expires, in milliseconds since 1970; None means never.
+    /// Sets when a filter expires, in milliseconds since 1970; None means never. Returns the filter's info.
     #[pyo3(signature = (name, at, *, versions=None))]
-    fn expire(&self, py: Python<'_>, name: &str, at: Option<u64>, versions: Versions) -> PyResult<()> {
-        self.change(py, |store| {
+    fn expire<'py>(
+        &self,
+        py: Python<'py>,
+        name: &str,
+        at: Option<u64>,
+        versions: Versions,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        self.change_entry(py, |store| {
             let entry = store.filter(name.as_bytes())?;
-            store.set_expiry(entry.at(versions.as_deref()), at).map(|lsn| ((), lsn))
+            let lsn = store.set_expiry(entry.at(versions.as_deref()), at)?;
+            Ok((entry, lsn))
         })
     }
 

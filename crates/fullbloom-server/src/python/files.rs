@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use super::catalogue::check_not_note;
 use super::{Service, Versions, to_exception};
@@ -91,40 +91,61 @@ impl Service {
     }
 
     /// Restores a filter from the bytes of a file under a name, replacing a filter of that name if `replace`; returns
-    /// its number.
+    /// its info.
     #[pyo3(signature = (name, bytes, *, replace=false, versions=None))]
-    fn restore(&self, py: Python<'_>, name: &str, bytes: &[u8], replace: bool, versions: Versions) -> PyResult<u64> {
-        self.change(py, |store| {
+    fn restore<'py>(
+        &self,
+        py: Python<'py>,
+        name: &str,
+        bytes: &[u8],
+        replace: bool,
+        versions: Versions,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        self.change_entry(py, |store| {
             check_not_note(store, name)?;
             // Until the filter is counted with all others.
             let _held = store.budget().take(bytes.len() as u64)?;
             let (settings, filter) = read(store, bytes)?;
             let conflict = if replace { Conflict::ReplaceFilter(versions.as_deref()) } else { Conflict::Refuse };
-            store.restore_with(name.as_bytes(), settings, filter, conflict).map(|(entry, lsn)| (entry.id, lsn))
+            store.restore_with(name.as_bytes(), settings, filter, conflict)
         })
     }
 
-    /// Merges the keys of `source` into a filter.
+    /// Merges the keys of `source` into a filter; returns its info.
     #[pyo3(signature = (name, source, *, versions=None))]
-    fn merge(&self, py: Python<'_>, name: &str, source: &str, versions: Versions) -> PyResult<()> {
-        self.change(py, |store| {
+    fn merge<'py>(
+        &self,
+        py: Python<'py>,
+        name: &str,
+        source: &str,
+        versions: Versions,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        self.change_entry(py, |store| {
             let entry = store.filter(name.as_bytes())?;
             let source = store.filter(source.as_bytes())?;
-            store.merge(entry.at(versions.as_deref()), &source).map(|lsn| ((), lsn))
+            let lsn = store.merge(entry.at(versions.as_deref()), &source)?;
+            Ok((entry, lsn))
         })
     }
 
-    /// Copies a filter, in one of `versions` if any are given, to another name; returns its number.
+    /// Copies a filter, in one of `versions` if any are given, to another name; returns the info of the copy.
     #[pyo3(signature = (name, source, *, replace=false, versions=None))]
-    fn clone(&self, py: Python<'_>, name: &str, source: &str, replace: bool, versions: Versions) -> PyResult<u64> {
-        self.change(py, |store| {
+    fn clone<'py>(
+        &self,
+        py: Python<'py>,
+        name: &str,
+        source: &str,
+        replace: bool,
+        versions: Versions,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        self.change_entry(py, |store| {
             check_not_note(store, name)?;
             let entry = store.filter(source.as_bytes())?;
             let _held = store.budget().take(entry.nbytes())?;
             let copy = entry.duplicate(|version| entry.at(versions.as_deref()).check_version(version))?;
             let settings = entry.settings.clone();
             let conflict = if replace { Conflict::ReplaceFilter(None) } else { Conflict::Refuse };
-            store.restore_with(name.as_bytes(), settings, copy, conflict).map(|(entry, lsn)| (entry.id, lsn))
+            store.restore_with(name.as_bytes(), settings, copy, conflict)
         })
     }
 

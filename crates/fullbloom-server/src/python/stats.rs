@@ -11,11 +11,13 @@ use pyo3::types::{PyBytes, PyDict};
 
 use super::Service;
 use crate::auth::covers;
-use crate::store::{Entry, FilterStats};
+use crate::fault::Result;
+use crate::store::{Entry, FilterStats, Lsn, Store};
 
-/// The numbers of a filter. `counted` counts the cells, which reads all of them.
-fn read_stats(entry: &Entry, counted: bool) -> Arc<FilterStats> {
-    if counted { entry.count_stats() } else { Arc::new(entry.stats()) }
+/// The version of a filter, and its numbers in that version or a later one. `counted` counts the cells, which reads all
+/// of them.
+fn read_stats(entry: &Entry, counted: bool) -> (u64, Arc<FilterStats>) {
+    (entry.version(), if counted { entry.count_stats() } else { Arc::new(entry.stats()) })
 }
 
 /// Why lookups over RESP found nothing: their keys are of a type that was never added.
@@ -36,7 +38,11 @@ fn set(dict: &Bound<'_, PyDict>, name: &str, value: &Value) -> PyResult<()> {
     }
 }
 
-fn dict<'py>(py: Python<'py>, entry: &Entry, stats: &FilterStats) -> PyResult<Bound<'py, PyDict>> {
+fn dict<'py>(
+    py: Python<'py>,
+    entry: &Entry,
+    (version, stats): &(u64, Arc<FilterStats>),
+) -> PyResult<Bound<'py, PyDict>> {
     let out = PyDict::new(py);
     let settings = &entry.settings;
     out.set_item("id", entry.id)?;
@@ -50,7 +56,7 @@ fn dict<'py>(py: Python<'py>, entry: &Entry, stats: &FilterStats) -> PyResult<Bo
     out.set_item("made_by", settings.flavour.name())?;
     out.set_item("created", entry.created)?;
     out.set_item("expires", entry.expires())?;
-    out.set_item("version", entry.version())?;
+    out.set_item("version", version)?;
     out.set_item("capacity", stats.capacity)?;
     out.set_item("target_fpr", stats.target_fpr)?;
     out.set_item("num_added", stats.num_added)?;
@@ -70,6 +76,20 @@ fn dict<'py>(py: Python<'py>, entry: &Entry, stats: &FilterStats) -> PyResult<Bo
     stats.details.iter().try_for_each(|(name, value)| set(&details, name, value))?;
     out.set_item("details", details)?;
     Ok(out)
+}
+
+impl Service {
+    /// Makes a change of one filter as [`Service::change`] does, and returns that filter's info. By then another filter
+    /// may have its name.
+    pub(super) fn change_entry<'py>(
+        &self,
+        py: Python<'py>,
+        work: impl Send + FnOnce(&Store) -> Result<(Arc<Entry>, Lsn)>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let entry = self.change(py, work)?;
+        let stats = py.detach(|| read_stats(&entry, true));
+        dict(py, &entry, &stats)
+    }
 }
 
 #[pymethods]

@@ -395,11 +395,15 @@ impl Store {
 
     /// Renames a filter, in one record of the log. Until then, lookups find the previous owner of the new name.
     pub fn rename_with(&self, from: &[u8], options: &RenameOptions<'_>) -> Result<Lsn> {
+        self.rename_current(self.get(from)?.as_ref(), options)
+    }
+
+    /// [`Store::rename_with`] of an entry, which must still have a name.
+    pub fn rename_current(&self, entry: &Entry, options: &RenameOptions<'_>) -> Result<Lsn> {
         let to = check_name(options.to)?;
         self.check_local(to)?;
-        let entry = self.get(from)?;
         let _one = self.lock_catalogue();
-        if !self.is_current(&entry) {
+        if !self.is_current(entry) {
             return Err(Fault::missing());
         }
         self.log.admit()?;

@@ -22,6 +22,12 @@ def make_etag(store: Any, name: str) -> bytes | None:
     return None if found is None else b'"%d-%d"' % tuple(found)
 
 
+def format_etag(info: dict[str, Any]) -> bytes | None:
+    """Return the entity tag of the state that an info describes."""
+    version = info["version"]
+    return None if version is None else b'"%d-%d"' % (info["id"], version)
+
+
 def etag_header(tag: bytes | None) -> dict[str, str]:
     """Return the header of an entity tag."""
     return {} if tag is None else {"etag": tag.decode()}

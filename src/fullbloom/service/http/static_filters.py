@@ -33,6 +33,10 @@ class _NewHash:
     def version(self, _name: str) -> None:
         """Return None: there is no filter yet."""
 
+    def takes_pairs(self, _name: str) -> bool:
+        """Return False: a static filter has no owners."""
+        return False
+
     def hashing(self, _name: str) -> tuple[int, bytes | None, str]:
         return self.seed, self.secret, "xxh3"
 

@@ -134,10 +134,11 @@ class RedisFilter:
         """Replace the filter's cells by those in a file's bytes."""
         self._run(lambda one: one.filter.load(fullbloom.loads(data, secret=self.row["secret"])))
 
-    def expire(self, _name: str, at: int | None, **_: Any) -> None:
-        """Set when the filter is dropped, in milliseconds since 1970; None: never."""
+    def expire(self, name: str, at: int | None, **_: Any) -> dict[str, Any]:
+        """Set when the filter is dropped, in milliseconds since 1970; None: never. Return its info."""
         if not self._handles.rows.expire(self.row["id"], at):
             raise not_found()
+        return self.info(name)
 
     def info(self, _name: str, *, counted: bool = True) -> dict[str, Any]:
         """Return configuration and state; the server counts the cells if ``counted``."""

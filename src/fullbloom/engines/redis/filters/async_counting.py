@@ -121,9 +121,12 @@ class AsyncRedisCountingFilter(StoredFilter):
     async def _watch_load(self) -> None:
         """Find out now and then whether the filter is over capacity; warn once."""
         num_changed = self._storage.num_changed
-        if self._load_watch.is_due(num_changed):
-            with suppress(FullbloomError):  # the change succeeded
-                self._load_watch.take(await self._run(self._storage.estimate_load()), num_changed)
+        if self._load_watch.start(num_changed):
+            try:
+                with suppress(FullbloomError):  # the change succeeded
+                    self._load_watch.take(await self._run(self._storage.estimate_load()), num_changed)
+            finally:
+                self._load_watch.end()
 
     @property
     def over_capacity(self) -> bool:

@@ -35,13 +35,24 @@ class LoadWatch:
         # A filter of the server's own grows.
         self._is_watched = manifest.backend != MODULE
         self._due = 1
+        self._is_asking = False
         self._has_warned = False
         #: True if the filter was over capacity when the server was asked last.
         self.is_over = False
 
-    def is_due(self, num_new: int) -> bool:
-        """Return whether to ask the server, once this client has added ``num_new`` new keys."""
-        return self._is_watched and num_new >= self._due
+    def start(self, num_new: int) -> bool:
+        """Return whether to ask the server, once this client has added ``num_new`` new keys.
+
+        Of the tasks that add keys together, one asks; it calls `end` when it is done.
+        """
+        if self._is_asking or not self._is_watched or num_new < self._due:
+            return False
+        self._is_asking = True
+        return True
+
+    def end(self) -> None:
+        """Let others ask again."""
+        self._is_asking = False
 
     def take(self, load: LoadEstimate, num_new: int) -> None:
         """Take the server's answer; warn if the filter is over capacity, once."""

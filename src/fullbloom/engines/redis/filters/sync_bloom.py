@@ -186,9 +186,12 @@ class RedisBloomFilter(StoredFilter):
     def _watch_load(self) -> None:
         """Ask the server now and then whether the filter is over capacity; warn once."""
         num_new = self._storage.num_new
-        if self._load_watch.is_due(num_new):
-            with suppress(FullbloomError):  # the add succeeded
-                self._load_watch.take(self._load(), num_new)
+        if self._load_watch.start(num_new):
+            try:
+                with suppress(FullbloomError):  # the add succeeded
+                    self._load_watch.take(self._load(), num_new)
+            finally:
+                self._load_watch.end()
 
     @property
     def over_capacity(self) -> bool:

@@ -12,7 +12,13 @@ from fullbloom import registry as structures
 from fullbloom.service.auth import READ, WRITE
 from fullbloom.service.failures import Refused
 from fullbloom.service.http import schemas
-from fullbloom.service.http.conditions import etag_header, is_not_modified, make_etag, wanted_versions
+from fullbloom.service.http.conditions import (
+    etag_header,
+    format_etag,
+    is_not_modified,
+    make_etag,
+    wanted_versions,
+)
 from fullbloom.service.http.schemas import CurrentRequest, NameInPath
 from fullbloom.service.listing import Listing, Sort, Wanted
 from fullbloom.service.node import default_kind
@@ -98,7 +104,7 @@ class Filters:
         make = self._node.create_shared if new.backend == BACKEND else self._node.create
         info = make(new.name, kind, _options(new, kind), **self._settings(new, kind))
         response.headers["location"] = f"/v1/filters/{new.name}"
-        response.headers.update(etag_header(make_etag(self._node.find_backend(new.name), new.name)))
+        response.headers.update(etag_header(format_etag(info)))
         return info
 
     def inspect(
@@ -126,10 +132,11 @@ class Filters:
         if wanted.name is not None and wanted.name != name:
             request.grant.check(WRITE, wanted.name)
             until = (expires or 0) if given else None
-            self._node.rename(name, wanted.name, replace=wanted.replace, versions=versions, expires=until)
-        elif given:
-            store.expire(name, expires, versions=versions)
-        return store.info(name) if isinstance(store, RedisFilter) else self._node.record(wanted.name or name)
+            return self._node.rename(
+                name, wanted.name, replace=wanted.replace, versions=versions, expires=until
+            )
+        info = store.expire(name, expires, versions=versions) if given else store.info(name)
+        return info if isinstance(store, RedisFilter) else self._node.record(info)
 
     def delete(self, request: CurrentRequest, name: NameInPath) -> Response:
         """Delete a filter and its statistics."""
@@ -151,8 +158,7 @@ class Filters:
     def merge(self, request: CurrentRequest, name: NameInPath, wanted: schemas.Source) -> Any:
         """Add the keys of another filter."""
         request.grant.check(READ, wanted.source)
-        self._node.merge(name, wanted.source, versions=wanted_versions(request))
-        return self._node.find_backend(name).info(name)
+        return self._node.merge(name, wanted.source, versions=wanted_versions(request))
 
     def clone(self, request: CurrentRequest, name: NameInPath, wanted: schemas.Copy) -> Any:
         """Copy a filter to another name."""

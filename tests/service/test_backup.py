@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import io
 import json
+import lzma
 import os
+import socket
 import subprocess
 import sys
 import tarfile
@@ -98,6 +101,8 @@ def test_a_backup_requires_the_token(start, tmp_path):
     )
 
 
+#: An address to which no request must be sent.
+UNUSED = "http://127.0.0.1:1"
 NAMES = ["../evil", "/etc/evil", "data/../../evil", "data/filters/../x", "data/log/1.log", "data/x"]
 
 
@@ -117,22 +122,115 @@ def test_a_restored_folder_remembers_that_there_were_tokens(start, tmp_path):
     assert str(folder / "tokens") in done.stderr
 
 
+def write_backup(path, index, *members):
+    """Write a tar with an index, as bytes or an object, and members: a name or `TarInfo`, and the content."""
+    data = index if isinstance(index, bytes) else json.dumps(index).encode()
+    with tarfile.open(path, "w") as tar:
+        for name, content in [("index.json", data), *members]:
+            member = name if isinstance(name, tarfile.TarInfo) else tarfile.TarInfo(name)
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+
+
+def check_refused(path, tmp_path, url):
+    """Check that restoring is refused in one line, with nothing written or sent."""
+    before = set(tmp_path.rglob("*"))
+    for target in (("--data", tmp_path / "new"), ("--url", url)):
+        done = fullbloom("restore", path, *target)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+        assert str(path) in done.stderr
+        assert len(done.stderr) < 400
+    assert set(tmp_path.rglob("*")) == before
+
+
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("kind", [tarfile.REGTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE])
-def test_an_invalid_backup_is_refused(tmp_path, name, kind):
-    path = tmp_path / "evil.tar"
-    with tarfile.open(path, "w") as tar:
-        index = json.dumps({"version": 1, "filters": {}}).encode()
-        member = tarfile.TarInfo("index.json")
-        member.size = len(index)
-        tar.addfile(member, io.BytesIO(index))
-        member = tarfile.TarInfo(name)
-        member.type, member.linkname = kind, "/etc/passwd"
-        tar.addfile(member)
-    before = set(tmp_path.rglob("*"))
-    done = fullbloom("restore", path, "--data", tmp_path / "new")
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert set(tmp_path.rglob("*")) == before
+def test_a_backup_with_another_member_is_refused(tmp_path, name, kind):
+    member = tarfile.TarInfo(name)
+    member.type, member.linkname = kind, "/etc/passwd"
+    write_backup(tmp_path / "evil.tar", {"version": 1, "filters": {}}, ("data/manifest", b""), (member, b""))
+    check_refused(tmp_path / "evil.tar", tmp_path, UNUSED)
+
+
+FILE = "data/filters/1.bundle"
+INDEXES = {
+    "no JSON": b"x",
+    "not UTF-8": b"\xff\xfe{",
+    "a deep list": b"[" * 100_000,
+    "a list": [],
+    "no version": {"filters": {}},
+    "a later version": {"version": 2, "filters": {}},
+    "no filters": {"version": 1},
+    "a list of filters": {"version": 1, "filters": [1]},
+    "a missing file": {"version": 1, "filters": {"a": ["data/filters/2.bundle", 0, 1]}},
+    "another file": {"version": 1, "filters": {"a": ["../../etc/passwd", 0, 1]}},
+    "two numbers": {"version": 1, "filters": {"a": [FILE, 0]}},
+    "a text": {"version": 1, "filters": {"a": [FILE, "0", 1]}},
+    "a flag": {"version": 1, "filters": {"a": [FILE, True, 1]}},
+    "a negative start": {"version": 1, "filters": {"a": [FILE, -1, 1]}},
+    "a negative length": {"version": 1, "filters": {"a": [FILE, 0, -1]}},
+    "a start beyond the end": {"version": 1, "filters": {"a": [FILE, 4, 0]}},
+    "a length beyond the end": {"version": 1, "filters": {"a": [FILE, 1, 3]}},
+    "a terabyte": {"version": 1, "filters": {"a": [FILE, 0, 1 << 40]}},
+    "a name that is not Unicode": b'{"version": 1, "filters": {"\\ud800": ["data/filters/1.bundle", 0, 1]}}',
+}
+
+
+@pytest.mark.parametrize("case", INDEXES)
+def test_a_backup_with_an_invalid_index_is_refused(tmp_path, case):
+    path = tmp_path / "lying.tar"
+    write_backup(path, INDEXES[case], ("data/manifest", b""), (FILE, b"abc"))
+    check_refused(path, tmp_path, UNUSED)
+
+
+def test_an_incomplete_or_damaged_backup_is_refused(start, tmp_path):
+    service = start()
+    service.create("whole")
+    whole = tmp_path / "whole.tar"
+    assert fullbloom("backup", "--url", service.url, whole).returncode == 0
+    data = whole.read_bytes()
+    index = {"version": 1, "filters": {}}
+    path = tmp_path / "part.tar"
+    write_backup(path, index)
+    check_refused(path, tmp_path, service.url)
+    write_backup(path, index, ("data/manifest", b""), ("data/manifest", b"x"))
+    check_refused(path, tmp_path, service.url)
+    for damaged in (b"", b"x" * 2000, data[:300], data[: len(data) // 2 // 512 * 512 + 100]):
+        path.write_bytes(damaged)
+        check_refused(path, tmp_path, service.url)
+    for pack in (gzip.compress, lzma.compress):
+        packed = pack(data)
+        path.write_bytes(packed[: len(packed) // 2])
+        check_refused(path, tmp_path, service.url)
+
+
+def test_a_server_that_is_no_service_is_reported_in_one_line(tmp_path):
+    replies = [
+        b"",
+        b"-ERR unknown command\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort",
+        b"HTTP/1.1 500 " + b"x" * 70_000 + b"\r\n\r\n",
+        b"HTTP/1.1 500 X\r\nContent-Length: 100000\r\n\r\n" + b"[" * 100_000,
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    ]
+    for reply in replies:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            thread = threading.Thread(target=respond_once, args=(listener, reply))
+            thread.start()
+            url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+            done = fullbloom("backup", "--url", url, tmp_path / "copy.tar")
+            thread.join()
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1), (reply[:60], done.stderr)
+        assert url in done.stderr
+        assert list(tmp_path.iterdir()) == []
+
+
+def respond_once(listener, reply):
+    peer, _ = listener.accept()
+    with peer:
+        peer.recv(65536)
+        with contextlib.suppress(OSError):
+            peer.sendall(reply)
 
 
 def test_a_restored_folder_is_on_the_disk_before_its_manifest(start, tmp_path, monkeypatch):

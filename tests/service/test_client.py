@@ -6,6 +6,7 @@ import asyncio
 import http.server
 import socket
 import threading
+from functools import partial
 
 import httpx
 import pytest
@@ -152,3 +153,147 @@ def test_a_refusal_names_the_filter_that_is_missing(service):
 
     with pytest.raises(ServiceError, match="client:away"):
         asyncio.run(work())
+
+
+#: Bodies of successes that no service sends.
+FALSE_BODIES = [
+    b"",
+    b"<html>sign in</html>",
+    b"\xff\xfe",
+    b"[" * 100_000,
+    b"null",
+    b"[]",
+    b"{}",
+    b'{"new": "yes", "found": 1, "count": "3", "value": "x", "values": [1], "filters": 7, "owners": [{}]}',
+    b'{"values": [1, "2"], "filters": [{"name": 5}], "next": "x", "owners": [], "samples": null}',
+]
+ONE_KEY = ["add", "contains", "remove", "count", "value", "owner_info", "clear_owner", "remove_owner"]
+MANY_KEYS = ["add_many", "contains_many", "remove_many", "value_many"]
+
+
+@pytest.fixture
+def false_service():
+    """A server that responds with the body that was set last, and its address."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        body = b""
+
+        def respond(self):
+            self.rfile.read(int(self.headers.get("content-length", 0)))
+            self.send_response(200)
+            self.send_header("content-length", str(len(Handler.body)))
+            self.end_headers()
+            self.wfile.write(Handler.body)
+
+        def log_message(self, *_args):
+            pass
+
+    for method in ("GET", "POST", "PUT", "DELETE"):
+        setattr(Handler, f"do_{method}", Handler.respond)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield Handler, f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.mark.parametrize("body", FALSE_BODIES, ids=range(len(FALSE_BODIES)))
+def test_a_response_that_no_service_sends_is_a_service_error(false_service, body):
+    handler, url = false_service
+    handler.body = body
+    is_object = body.startswith(b"{")  # as the info of a filter or an owner is
+
+    def refuses(call):
+        with pytest.raises(ServiceError, match="check the address") as error:
+            call()
+        assert error.value.code == "response"
+
+    with fullbloom.Client(url) as client:
+        filter_ = client.filter("x")
+        for name in (*ONE_KEY, *MANY_KEYS):
+            if name != "contains" and not (name == "owner_info" and is_object):
+                refuses(partial(getattr(filter_, name), "k" if name in ONE_KEY else ["a", "b"]))
+        refuses(lambda: "k" in filter_)
+        refuses(filter_.history)
+        refuses(lambda: list(client.names()))
+        refuses(lambda: list(filter_.owners()))
+        if not is_object:
+            refuses(filter_.info)
+
+    async def work():
+        async with fullbloom.AsyncClient(url) as client:
+            filter_ = client.filter("x")
+            for name in (*ONE_KEY, *MANY_KEYS):
+                if name == "owner_info" and is_object:
+                    continue
+                with pytest.raises(ServiceError, match="check the address"):
+                    await getattr(filter_, name)("k" if name in ONE_KEY else ["a", "b"])
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("number", [0, 1, 7, 8, 9, 16, 17])
+def test_flags_of_too_few_or_too_many_keys_are_a_service_error(false_service, number):
+    handler, url = false_service
+    keys = [f"key-{at}" for at in range(number)]
+    with fullbloom.Client(url) as client:
+        filter_ = client.filter("x")
+        for nbytes in range(5):
+            handler.body = b"\x05" * nbytes
+            if nbytes == -(-number // 8):
+                assert filter_.contains_many(keys) == [at % 8 in {0, 2} for at in range(number)]
+            else:
+                with pytest.raises(ServiceError, match=f"{nbytes} bytes for {number} keys"):
+                    filter_.contains_many(keys)
+
+
+def test_a_change_whose_response_is_lost_is_made_once(service):
+    """A proxy passes each request on, and breaks off the first response to it."""
+    host, _, port = service.url.removeprefix("http://").rpartition(":")
+    lost = []
+
+    def serve(listener):
+        while True:
+            try:
+                peer, _ = listener.accept()
+            except OSError:
+                return
+            with peer, socket.create_connection((host, int(port))) as there:
+                head = b""
+                while b"\r\n\r\n" not in head:
+                    head += peer.recv(65536)
+                first, _, body = head.partition(b"\r\n\r\n")
+                fields = dict(line.lower().split(b": ", 1) for line in first.split(b"\r\n")[1:])
+                length = int(fields.get(b"content-length", 0))
+                while len(body) < length:
+                    body += peer.recv(65536)
+                there.sendall(first + b"\r\nConnection: close\r\n\r\n" + body)
+                response = b""
+                while part := there.recv(65536):
+                    response += part
+                key = fields.get(b"idempotency-key")
+                if key is not None and key not in lost:
+                    lost.append(key)
+                else:
+                    peer.sendall(response)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=serve, args=(listener,), daemon=True).start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        limits = httpx.Limits(max_keepalive_connections=0)
+        with fullbloom.Client(url) as client:
+            client._http = httpx.Client(base_url=url, limits=limits)
+            counts = client.create("lost", 1000, kind="counting")
+            assert counts.add("a") is True
+            assert counts.add_many(["a", "b"]) == [False, True]
+            assert counts.remove("b") is True
+            assert (counts.count("a"), counts.count("b")) == (2, 0)
+            client.create("lost:other", 1000, kind="counting")
+            data = counts.dump()
+            client.filter("lost:copy").restore(data)
+            counts.clear()
+            assert counts.count("a") == 0
+            client.delete("lost")
+            assert "lost" not in client
+            assert client.filter("lost:copy").count("a") == 2
+        assert len(lost) == 8
+        listener.shutdown(socket.SHUT_RDWR)

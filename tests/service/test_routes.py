@@ -8,7 +8,10 @@ import gzip
 import io
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
+import httpx
 import pyarrow as pa
 import pytest
 import redis
@@ -163,6 +166,69 @@ def test_conditional_and_idempotent_requests_are_honoured(service):
     problem(service.http.delete(url, headers=stale), 412, "changed")
     fresh = {"if-match": service.http.get(url).headers["etag"]}
     assert service.http.delete(url, headers=fresh).status_code == 204
+
+
+def test_a_repeated_change_gets_the_response_of_the_first(service):
+    data = fullbloom.BloomFilter(100, seed=3).to_bytes()
+    send = service.http.request
+    service.create("once:source")
+    changes = [
+        ("POST", "/v1/filters", {"json": {"name": "once", "capacity": 100, "kind": "counting"}}, 201),
+        ("POST", "/v1/filters/once/add", {"json": {"keys": ["a", "b"]}}, 200),
+        ("POST", "/v1/filters/once/remove", {"json": {"key": "a"}}, 200),
+        ("POST", "/v1/filters/once:source/clone", {"json": {"name": "once:copy"}}, 201),
+        ("PATCH", "/v1/filters/once:copy", {"json": {"name": "once:renamed"}}, 200),
+        ("POST", "/v1/filters/once/clear", {}, 204),
+        ("PUT", "/v1/filters/once:put/dump", {"content": data}, 201),
+        ("POST", "/v1/filters/once:frozen/freeze?kind=xor", {"json": {"keys": ["a"]}}, 201),
+        ("DELETE", "/v1/filters/once", {}, 204),
+    ]
+    for number, (method, path, body, status) in enumerate(changes):
+        once = {"idempotency-key": f"change-{number}"}
+        first = send(method, path, headers=once, **body)
+        assert first.status_code == status, (method, path, first.text)
+        again = send(method, path, headers=once, **body)
+        assert (again.status_code, again.content) == (first.status_code, first.content), (method, path)
+        assert again.headers.get("content-type") == first.headers.get("content-type")
+        assert again.headers["idempotent-replayed"] == "true"
+        other = {"content": b"other"} if "content" in body else {"json": {"name": "other", "key": 1}}
+        problem(send(method, path, headers=once, **other), 422, "unprocessable")
+
+
+def test_a_repeated_conditional_change_gets_the_response_of_the_first(service):
+    service.create("once:cond", kind="counting")
+    url = "/v1/filters/once:cond"
+    once = {"if-match": service.http.get(url).headers["etag"], "idempotency-key": "cond"}
+    answers = [service.http.post(f"{url}/add", json={"key": "a"}, headers=once) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert service.http.post(f"{url}/count", json={"key": "a"}).json() == {"count": 1}
+
+
+def test_changes_that_fail_are_executed_again(service):
+    once = {"idempotency-key": "fails"}
+    add = partial(service.http.post, "/v1/filters/once:late/add", json={"key": "a"}, headers=once)
+    problem(add(), 404, "missing")
+    service.create("once:late")
+    assert add().json() == {"new": True}
+    assert add().json() == {"new": True}
+
+
+def test_changes_repeated_at_the_same_time_are_executed_once(service):
+    service.create("once:together", kind="counting", capacity=1000)
+    keys = [f"key-{number}" for number in range(500)]
+
+    def add(_number):
+        headers = {"idempotency-key": "together"}
+        return httpx.post(
+            f"{service.url}/v1/filters/once:together/add", json={"keys": keys}, headers=headers, timeout=60
+        )
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(add, range(8)))
+    assert {answer.status_code for answer in answers} == {200}
+    assert len({answer.content for answer in answers}) == 1
+    counts = service.http.post("/v1/filters/once:together/count", json={"keys": keys}).json()["counts"]
+    assert max(counts) == 1
 
 
 def test_filters_are_listed_a_page_at_a_time(service):

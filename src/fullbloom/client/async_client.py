@@ -14,14 +14,19 @@ from fullbloom.client.requests import (
     ServiceError,
     authorization,
     batch_request,
+    change_request,
     check_response,
     creation_request,
     filter_path,
     idempotency,
     pairs_request,
-    parse_values,
+    read_flags,
+    read_member,
+    read_object,
+    read_page,
+    read_value,
+    read_values,
     retry_delay,
-    unpack_bits,
     unreachable_error,
 )
 
@@ -74,12 +79,13 @@ class AsyncClient:
         """Yield the names of filters, in order."""
         params = {"prefix": prefix, "limit": _PAGE_SIZE}
         while True:
-            page = (await self.send(Request("GET", "/v1/filters", params=params))).json()
-            for one in page["filters"]:
+            response = await self.send(Request("GET", "/v1/filters", params=params))
+            filters, following = read_page(response, "filters", {"name": str})
+            for one in filters:
                 yield one["name"]
-            if page["next"] is None:
+            if following is None:
                 return
-            params["after"] = page["next"]
+            params["after"] = str(following)
 
     async def contains(self, name: str) -> bool:  # blocking: __contains__
         """Return whether a filter of this name exists."""
@@ -93,7 +99,7 @@ class AsyncClient:
 
     async def delete(self, name: str) -> None:
         """Delete a filter."""
-        await self.send(Request("DELETE", filter_path(name)))
+        await self.send(change_request("DELETE", filter_path(name)))
 
     async def send(self, request: Request) -> httpx.Response:
         """Send a request, again if that may help; return the response, which is a success."""
@@ -137,19 +143,19 @@ class AsyncRemoteFilter:
 
     async def add(self, key: Key) -> bool:
         """Add a key; True if it was certainly new."""
-        return bool((await self._one("add", key, idempotency()))["new"])
+        return read_member(await self._one("add", key, idempotency()), "new", bool)
 
     async def contains(self, key: Key) -> bool:  # blocking: __contains__
         """Return whether the key is probably present; False is certain."""
-        return bool((await self._one("check", key))["found"])
+        return read_member(await self._one("check", key), "found", bool)
 
     async def remove(self, key: Key) -> bool:
         """Remove a key; False if it was certainly absent."""
-        return bool((await self._one("remove", key, idempotency()))["removed"])
+        return read_member(await self._one("remove", key, idempotency()), "removed", bool)
 
     async def count(self, key: Key) -> int:
         """Return how often a key is present."""
-        return int((await self._one("count", key))["count"])
+        return read_member(await self._one("count", key), "count", int)
 
     async def update(self, keys: Iterable[Key]) -> None:
         """Add keys."""
@@ -160,7 +166,7 @@ class AsyncRemoteFilter:
         return await self._many("add", keys, idempotency())
 
     async def contains_many(self, keys: Iterable[Key]) -> list[bool]:
-        """Tell for each key whether it is probably present."""
+        """Return for each key whether it is probably present."""
         return await self._many("check", keys)
 
     async def remove_many(self, keys: Iterable[Key]) -> list[bool]:
@@ -173,38 +179,37 @@ class AsyncRemoteFilter:
 
     async def value(self, key: Key) -> int | None:
         """Return the label or value of a key. Without one it is 0; None if the filter is a map."""
-        found: int | None = (await self._one("values", key))["value"]
-        return found
+        return read_value(await self._one("values", key))
 
     async def value_many(self, keys: Iterable[Key]) -> list[int | None]:
         """Return the label or value of each key. Without one it is 0; None if the filter is a map."""
-        request, _ = batch_request(self.name, "values", keys, AS_JSON)
-        return parse_values(await self._client.send(request))
+        request, count = batch_request(self.name, "values", keys, AS_JSON)
+        return read_values(await self._client.send(request), count)
 
     async def owners(self) -> AsyncIterator[tuple[int, int]]:
         """Yield the hash and the number of keys of each owner of a bank, in order of the hashes."""
         params = {"start": "0", "limit": _PAGE_SIZE}
         while True:
             request = Request("GET", filter_path(self.name, "owners"), params=params)
-            page = (await self._client.send(request)).json()
-            for one in page["owners"]:
+            page = await self._client.send(request)
+            owners, following = read_page(page, "owners", {"hash": int, "num_added": int})
+            for one in owners:
                 yield one["hash"], one["num_added"]
-            if page["next"] is None:
+            if following is None:
                 return
-            params["start"] = str(page["next"])
+            params["start"] = str(following)
 
     async def owner_info(self, owner: Key) -> dict[str, Any]:
         """Return the present load of an owner of a bank; `ServiceError` with code "missing" without one."""
-        found: dict[str, Any] = (await self._owner("info", owner)).json()
-        return found
+        return read_object(await self._owner("info", owner))
 
     async def clear_owner(self, owner: Key) -> bool:
         """Remove the keys of an owner of a bank; False if the bank does not have the owner."""
-        return bool((await self._owner("clear", owner)).json()["cleared"])
+        return read_member(await self._owner("clear", owner, idempotency()), "cleared", bool)
 
     async def remove_owner(self, owner: Key) -> bool:
         """Remove an owner of a bank with all keys; False if the bank does not have the owner."""
-        return bool((await self._owner("remove", owner)).json()["removed"])
+        return read_member(await self._owner("remove", owner, idempotency()), "removed", bool)
 
     async def export_owner(self, owner: Key) -> bytes:
         """Return the filter of an owner of a bank as the bytes of a file, for `fullbloom.loads`."""
@@ -212,23 +217,21 @@ class AsyncRemoteFilter:
 
     async def info(self) -> dict[str, Any]:
         """Return the filter's parameters and present load."""
-        response = await self._client.send(Request("GET", filter_path(self.name)))
-        found: dict[str, Any] = response.json()
-        return found
+        return read_object(await self._client.send(Request("GET", filter_path(self.name))))
 
     async def history(self, *, limit: int = 1000) -> list[dict[str, Any]]:
         """Return the filter's statistics, the newest first: ``sampled_at`` in milliseconds, ``fill`` ..."""
         request = Request("GET", filter_path(self.name, "history"), params={"limit": str(limit)})
-        found: list[dict[str, Any]] = (await self._client.send(request)).json()["samples"]
-        return found
+        return read_page(await self._client.send(request), "samples", {"sampled_at": int})[0]
 
     async def clear(self) -> None:
         """Remove all keys."""
-        await self._client.send(Request("POST", filter_path(self.name, "clear")))
+        await self._client.send(change_request("POST", filter_path(self.name, "clear")))
 
     async def merge(self, source: str) -> None:
         """Add the keys of another filter of the service."""
-        await self._client.send(Request("POST", filter_path(self.name, "merge"), json={"source": source}))
+        path = filter_path(self.name, "merge")
+        await self._client.send(change_request("POST", path, json={"source": source}))
 
     async def dump(self) -> bytes:
         """Return the filter as the bytes of a file, for `fullbloom.loads`."""
@@ -238,16 +241,17 @@ class AsyncRemoteFilter:
     async def restore(self, data: bytes, *, replace: bool = False) -> None:
         """Store the filter in the bytes of a file under this name."""
         params = {"replace": str(replace).lower()}
-        await self._client.send(Request("PUT", filter_path(self.name, "dump"), content=data, params=params))
+        path = filter_path(self.name, "dump")
+        await self._client.send(change_request("PUT", path, content=data, params=params))
 
-    async def _owner(self, action: str, owner: Key) -> httpx.Response:
+    async def _owner(self, action: str, owner: Key, headers: Mapping[str, str] = {}) -> httpx.Response:
         path = filter_path(self.name, f"owners/{action}")
-        return await self._client.send(Request("POST", path, json={"owner": owner}))
+        return await self._client.send(Request("POST", path, json={"owner": owner}, headers=headers))
 
-    async def _one(self, action: str, key: Key, headers: Mapping[str, str] = {}) -> Any:
+    async def _one(self, action: str, key: Key, headers: Mapping[str, str] = {}) -> httpx.Response:
         request = Request("POST", filter_path(self.name, action), json={"key": key}, headers=headers)
-        return (await self._client.send(request)).json()
+        return await self._client.send(request)
 
     async def _many(self, action: str, keys: Iterable[Key], headers: Mapping[str, str] = {}) -> list[bool]:
         request, count = batch_request(self.name, action, keys, headers)
-        return unpack_bits((await self._client.send(request)).content, count)
+        return read_flags(await self._client.send(request), count)

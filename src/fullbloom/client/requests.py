@@ -90,7 +90,14 @@ def filter_name(path: str) -> str:
 def creation_request(name: str, capacity: int | None, settings: Mapping[str, Any]) -> Request:
     """Return a request that creates a filter."""
     body = {"name": name, **settings}
-    return Request("POST", "/v1/filters", json=body if capacity is None else {**body, "capacity": capacity})
+    if capacity is not None:
+        body["capacity"] = capacity
+    return change_request("POST", "/v1/filters", json=body)
+
+
+def change_request(method: str, path: str, **parts: Any) -> Request:
+    """Return a request for a change, which is made once even if the request arrives twice."""
+    return Request(method, path, headers=idempotency(), **parts)
 
 
 def batch_request(
@@ -120,6 +127,10 @@ class Response(Protocol):
     status_code: int
 
     @property
+    def content(self) -> bytes:
+        """The body."""
+
+    @property
     def headers(self) -> Mapping[str, str]:
         """The headers of the response."""
 
@@ -131,6 +142,7 @@ class Response(Protocol):
         """Return the body, parsed."""
 
 
+_T = TypeVar("_T")
 _Response = TypeVar("_Response", bound=Response)
 _Error = TypeVar("_Error", bound=Exception)
 
@@ -143,10 +155,16 @@ def check_response(response: _Response, request: Request) -> _Response:
         return response
     try:
         problem = response.json()
-    except ValueError:
+    except (ValueError, RecursionError):
         problem = {}
     name = filter_name(request.path)
     raise ServiceError(response.status_code, problem if isinstance(problem, dict) else {}, name)
+
+
+def _invalid_response(response: Response, why: str) -> ServiceError:
+    """Return the error for a success that no service sends, but a proxy or another server may."""
+    detail = f"the response is not that of a Fullbloom service: {why}; check the address"
+    return ServiceError(response.status_code, {"code": "response", "detail": detail})
 
 
 def unreachable_error(error: _Error, url: str, attempts: int) -> _Error:
@@ -169,18 +187,60 @@ def redact_url(url: str) -> str:
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl().rstrip("/")
 
 
-def parse_values(response: Response) -> list[int | None]:
-    """Return the numbers in a response about many keys."""
-    found: list[int | None] = response.json()["values"]
+def read_object(response: Response) -> dict[str, Any]:
+    """Return the JSON object in a response; ServiceError if it holds none."""
+    try:
+        found = response.json()
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise _invalid_response(response, "it is not a JSON object")
     return found
 
 
-def unpack_bits(bits: bytes, count: int) -> list[bool]:
-    """Return packed answers one by one.
+def read_member(response: Response, name: str, kind: type[_T]) -> _T:
+    """Return a member of the JSON object in a response; ServiceError if it lacks one of this type."""
+    found = read_object(response).get(name)
+    if not isinstance(found, kind):
+        raise _invalid_response(response, f"it has no member {name!r} of type {kind.__name__}")
+    return found
 
-    >>> unpack_bits(bytes([5]), 4)
-    [True, False, True, False]
-    """
+
+def read_page(response: Response, members: str, fields: Mapping[str, type]) -> tuple[list[Any], Any]:
+    """Return one page of a list, each member with these fields, and where the next page begins, or None."""
+    page = read_object(response)
+    found, following = page.get(members), page.get("next")
+    if not isinstance(found, list) or not all(
+        isinstance(one, dict) and all(isinstance(one.get(name), kind) for name, kind in fields.items())
+        for one in found
+    ):
+        raise _invalid_response(response, f"it has no list {members!r}")
+    if following is not None and not found:
+        raise _invalid_response(response, "its page is empty, and is not the last")
+    return found, following
+
+
+def read_value(response: Response) -> int | None:
+    """Return the number in a response about one key."""
+    found = read_object(response).get("value", "")
+    if found is not None and not isinstance(found, int):
+        raise _invalid_response(response, "it has no value")
+    return found
+
+
+def read_values(response: Response, count: int) -> list[int | None]:
+    """Return the numbers in a response about ``count`` keys."""
+    found = read_member(response, "values", list)
+    if len(found) != count or not all(one is None or isinstance(one, int) for one in found):
+        raise _invalid_response(response, f"it does not have a value for each of {count} keys")
+    return found
+
+
+def read_flags(response: Response, count: int) -> list[bool]:
+    """Return the flags in a response about ``count`` keys: a bit for each, the lowest of a byte first."""
+    bits = response.content
+    if len(bits) != -(-count // _BITS):
+        raise _invalid_response(response, f"it has {len(bits)} bytes for {count} keys")
     return [bits[at // _BITS] >> (at % _BITS) & 1 == 1 for at in range(count)]
 
 

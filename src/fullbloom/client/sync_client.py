@@ -16,14 +16,19 @@ from fullbloom.client.requests import (
     ServiceError,
     authorization,
     batch_request,
+    change_request,
     check_response,
     creation_request,
     filter_path,
     idempotency,
     pairs_request,
-    parse_values,
+    read_flags,
+    read_member,
+    read_object,
+    read_page,
+    read_value,
+    read_values,
     retry_delay,
-    unpack_bits,
     unreachable_error,
 )
 
@@ -73,12 +78,13 @@ class Client:
         """Yield the names of filters, in order."""
         params = {"prefix": prefix, "limit": _PAGE_SIZE}
         while True:
-            page = self.send(Request("GET", "/v1/filters", params=params)).json()
-            for one in page["filters"]:
+            response = self.send(Request("GET", "/v1/filters", params=params))
+            filters, following = read_page(response, "filters", {"name": str})
+            for one in filters:
                 yield one["name"]
-            if page["next"] is None:
+            if following is None:
                 return
-            params["after"] = page["next"]
+            params["after"] = str(following)
 
     def __contains__(self, name: str) -> bool:
         """Return whether a filter of this name exists."""
@@ -92,7 +98,7 @@ class Client:
 
     def delete(self, name: str) -> None:
         """Delete a filter."""
-        self.send(Request("DELETE", filter_path(name)))
+        self.send(change_request("DELETE", filter_path(name)))
 
     def send(self, request: Request) -> httpx.Response:
         """Send a request, again if that may help; return the response, which is a success."""
@@ -136,19 +142,19 @@ class RemoteFilter:
 
     def add(self, key: Key) -> bool:
         """Add a key; True if it was certainly new."""
-        return bool(self._one("add", key, idempotency())["new"])
+        return read_member(self._one("add", key, idempotency()), "new", bool)
 
     def __contains__(self, key: Key) -> bool:
         """Return whether the key is probably present; False is certain."""
-        return bool(self._one("check", key)["found"])
+        return read_member(self._one("check", key), "found", bool)
 
     def remove(self, key: Key) -> bool:
         """Remove a key; False if it was certainly absent."""
-        return bool(self._one("remove", key, idempotency())["removed"])
+        return read_member(self._one("remove", key, idempotency()), "removed", bool)
 
     def count(self, key: Key) -> int:
         """Return how often a key is present."""
-        return int(self._one("count", key)["count"])
+        return read_member(self._one("count", key), "count", int)
 
     def update(self, keys: Iterable[Key]) -> None:
         """Add keys."""
@@ -159,7 +165,7 @@ class RemoteFilter:
         return self._many("add", keys, idempotency())
 
     def contains_many(self, keys: Iterable[Key]) -> list[bool]:
-        """Tell for each key whether it is probably present."""
+        """Return for each key whether it is probably present."""
         return self._many("check", keys)
 
     def remove_many(self, keys: Iterable[Key]) -> list[bool]:
@@ -172,38 +178,37 @@ class RemoteFilter:
 
     def value(self, key: Key) -> int | None:
         """Return the label or value of a key. Without one it is 0; None if the filter is a map."""
-        found: int | None = self._one("values", key)["value"]
-        return found
+        return read_value(self._one("values", key))
 
     def value_many(self, keys: Iterable[Key]) -> list[int | None]:
         """Return the label or value of each key. Without one it is 0; None if the filter is a map."""
-        request, _ = batch_request(self.name, "values", keys, AS_JSON)
-        return parse_values(self._client.send(request))
+        request, count = batch_request(self.name, "values", keys, AS_JSON)
+        return read_values(self._client.send(request), count)
 
     def owners(self) -> Iterator[tuple[int, int]]:
         """Yield the hash and the number of keys of each owner of a bank, in order of the hashes."""
         params = {"start": "0", "limit": _PAGE_SIZE}
         while True:
             request = Request("GET", filter_path(self.name, "owners"), params=params)
-            page = self._client.send(request).json()
-            for one in page["owners"]:
+            page = self._client.send(request)
+            owners, following = read_page(page, "owners", {"hash": int, "num_added": int})
+            for one in owners:
                 yield one["hash"], one["num_added"]
-            if page["next"] is None:
+            if following is None:
                 return
-            params["start"] = str(page["next"])
+            params["start"] = str(following)
 
     def owner_info(self, owner: Key) -> dict[str, Any]:
         """Return the present load of an owner of a bank; `ServiceError` with code "missing" without one."""
-        found: dict[str, Any] = self._owner("info", owner).json()
-        return found
+        return read_object(self._owner("info", owner))
 
     def clear_owner(self, owner: Key) -> bool:
         """Remove the keys of an owner of a bank; False if the bank does not have the owner."""
-        return bool(self._owner("clear", owner).json()["cleared"])
+        return read_member(self._owner("clear", owner, idempotency()), "cleared", bool)
 
     def remove_owner(self, owner: Key) -> bool:
         """Remove an owner of a bank with all keys; False if the bank does not have the owner."""
-        return bool(self._owner("remove", owner).json()["removed"])
+        return read_member(self._owner("remove", owner, idempotency()), "removed", bool)
 
     def export_owner(self, owner: Key) -> bytes:
         """Return the filter of an owner of a bank as the bytes of a file, for `fullbloom.loads`."""
@@ -211,23 +216,21 @@ class RemoteFilter:
 
     def info(self) -> dict[str, Any]:
         """Return the filter's parameters and present load."""
-        response = self._client.send(Request("GET", filter_path(self.name)))
-        found: dict[str, Any] = response.json()
-        return found
+        return read_object(self._client.send(Request("GET", filter_path(self.name))))
 
     def history(self, *, limit: int = 1000) -> list[dict[str, Any]]:
         """Return the filter's statistics, the newest first: ``sampled_at`` in milliseconds, ``fill`` ..."""
         request = Request("GET", filter_path(self.name, "history"), params={"limit": str(limit)})
-        found: list[dict[str, Any]] = self._client.send(request).json()["samples"]
-        return found
+        return read_page(self._client.send(request), "samples", {"sampled_at": int})[0]
 
     def clear(self) -> None:
         """Remove all keys."""
-        self._client.send(Request("POST", filter_path(self.name, "clear")))
+        self._client.send(change_request("POST", filter_path(self.name, "clear")))
 
     def merge(self, source: str) -> None:
         """Add the keys of another filter of the service."""
-        self._client.send(Request("POST", filter_path(self.name, "merge"), json={"source": source}))
+        path = filter_path(self.name, "merge")
+        self._client.send(change_request("POST", path, json={"source": source}))
 
     def dump(self) -> bytes:
         """Return the filter as the bytes of a file, for `fullbloom.loads`."""
@@ -237,16 +240,17 @@ class RemoteFilter:
     def restore(self, data: bytes, *, replace: bool = False) -> None:
         """Store the filter in the bytes of a file under this name."""
         params = {"replace": str(replace).lower()}
-        self._client.send(Request("PUT", filter_path(self.name, "dump"), content=data, params=params))
+        path = filter_path(self.name, "dump")
+        self._client.send(change_request("PUT", path, content=data, params=params))
 
-    def _owner(self, action: str, owner: Key) -> httpx.Response:
+    def _owner(self, action: str, owner: Key, headers: Mapping[str, str] = {}) -> httpx.Response:
         path = filter_path(self.name, f"owners/{action}")
-        return self._client.send(Request("POST", path, json={"owner": owner}))
+        return self._client.send(Request("POST", path, json={"owner": owner}, headers=headers))
 
-    def _one(self, action: str, key: Key, headers: Mapping[str, str] = {}) -> Any:
+    def _one(self, action: str, key: Key, headers: Mapping[str, str] = {}) -> httpx.Response:
         request = Request("POST", filter_path(self.name, action), json={"key": key}, headers=headers)
-        return self._client.send(request).json()
+        return self._client.send(request)
 
     def _many(self, action: str, keys: Iterable[Key], headers: Mapping[str, str] = {}) -> list[bool]:
         request, count = batch_request(self.name, action, keys, headers)
-        return unpack_bits(self._client.send(request).content, count)
+        return read_flags(self._client.send(request), count)

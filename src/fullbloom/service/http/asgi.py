@@ -18,6 +18,7 @@ JSON = b"application/json"
 PROBLEM = b"application/problem+json"
 #: Statuses of refusals that depend on the changes of others: the filter is gone, exists, or was changed.
 DEPENDENT = frozenset({404, 409, 412})
+_NO_CONTENT = 204
 #: Bytes of a response that are handed to the server at a time.
 CHUNK = 1 << 16
 
@@ -32,13 +33,35 @@ class Response(NamedTuple):
 
     async def send(self, send: Send) -> None:
         """Hand it to the server."""
-        headers: Headers = [
-            (b"content-type", self.media_type),
-            (b"content-length", str(len(self.body)).encode()),
-            *self.headers,
-        ]
+        headers: Headers = [*self.headers]
+        if self.status != _NO_CONTENT:
+            headers += [(b"content-type", self.media_type), (b"content-length", b"%d" % len(self.body))]
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
         await send({"type": "http.response.body", "body": self.body})
+
+
+class Collector:
+    """An ASGI ``send`` that collects a small response."""
+
+    def __init__(self) -> None:
+        """Start without a response."""
+        self._start: MutableMapping[str, Any] = {"status": 500, "headers": []}
+        self._parts: list[bytes] = []
+
+    async def __call__(self, message: MutableMapping[str, Any]) -> None:
+        """Take a message."""
+        if message["type"] == "http.response.start":
+            self._start = message
+        else:
+            self._parts.append(message.get("body", b""))
+
+    @property
+    def response(self) -> Response:
+        """The response."""
+        headers = dict(self._start["headers"])
+        media_type = headers.pop(b"content-type", b"")
+        headers.pop(b"content-length", None)
+        return Response(self._start["status"], media_type, b"".join(self._parts), tuple(headers.items()))
 
 
 class Sender:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from fullbloom.service.failures import Refused
 from fullbloom.service.http import bodies, keys, results
 from fullbloom.service.http.conditions import check_if_match
-from fullbloom.service.http.idempotency import IdempotencyCache
 
 if TYPE_CHECKING:
     from fullbloom.service.http.asgi import Response
@@ -21,7 +20,12 @@ if TYPE_CHECKING:
 #: A lookup of fewer bytes runs on the event loop: it takes less time than a hand-over to a thread.
 _SMALL = 1 << 16
 _CHANGES = frozenset({"add", "remove"})
-ACTIONS = frozenset({*results.WORDS, *results.NUMBERS})
+_ACTIONS = frozenset({*results.WORDS, *results.NUMBERS})
+
+
+def is_bulk(request: Request) -> bool:
+    """Return whether a request is about keys of a filter."""
+    return request.name is not None and request.action in _ACTIONS
 
 
 class BulkHandler:
@@ -30,7 +34,6 @@ class BulkHandler:
     def __init__(self, node: Node, turns: Turns) -> None:
         """Serve the filters of a node."""
         self._node, self._limits, self._turns = node, node.settings.limits, turns
-        self._cache = IdempotencyCache()
 
     async def respond(self, request: Request) -> Response:
         """Execute the request's action with the keys of its body."""
@@ -43,13 +46,7 @@ class BulkHandler:
         body = await bodies.read(request, self._limits.request_bytes)
         if request.action not in _CHANGES:
             return await self._execute(request, store, body)
-        versions = check_if_match(store, request)
-        execute = partial(self._execute, request, store, body, versions)
-        key = request.headers.get(b"idempotency-key")
-        if key is None:
-            return await execute()
-        endpoint = f"{request.path} {request.headers.get(b'accept')!r}"
-        return await self._cache.run((request.grant.token, endpoint, key), body, execute)
+        return await self._execute(request, store, body, check_if_match(store, request))
 
     async def _execute(
         self, request: Request, store: Any, body: bytes, versions: Versions = None

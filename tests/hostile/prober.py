@@ -108,7 +108,7 @@ def params(stored: bytes, rounds: int) -> Iterator[tuple[str, bytes]]:
 
 
 def operations(opened: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Everything that can be asked of a filter and done to a copy of it."""
+    """Every lookup in a filter, and every change to a copy of it."""
     row = next(row for row in fullbloom.variants() if row["class"] == type(opened).__name__)
     pairs = bool({"label", "value"} & set(row["capabilities"]))
     yield from questions(opened)

@@ -86,7 +86,7 @@ def test_every_form_of_a_body_adds_the_same_pairs(server):
         ("application/vnd.apache.arrow.stream", b"no stream"),
     ],
 )
-def test_what_is_no_pair_is_refused_and_changes_nothing(server, form, body):
+def test_a_key_that_is_not_a_pair_is_refused_and_changes_nothing(server, form, body):
     path = create(server)
     post(server, f"{path}/add", key=["ada", "sorting"])
     before = dumped(server, path)
@@ -197,7 +197,7 @@ def test_banks_are_merged_cloned_cleared_and_swapped(server):
     assert fullbloom.loads(dumped(server, one)).num_added == 0
 
 
-def test_what_a_bank_cannot_do_is_refused_with_the_name_of_its_class(server):
+def test_unsupported_operations_of_a_bank_name_its_class(server):
     path = create(server)
     post(server, f"{path}/add", key=["ada", 1])
     for action in ("remove", "count", "values"):
@@ -240,7 +240,7 @@ def test_owners_and_growth_beyond_a_limit_are_refused(new_service):
     assert server.http.get("/v1/service").json()["nbytes"] == total
 
 
-def test_a_dump_that_lies_is_refused_and_the_service_goes_on(server):
+def test_a_forged_dump_is_refused_and_the_service_continues(server):
     path = create(server)
     post(server, f"{path}/add", keys=[[n % 30, n] for n in range(900)])
     data, rng = dumped(server, path), random.Random(5)

@@ -34,7 +34,7 @@ class Watch:
         self._service, self._end = service, threading.Event()
         self.longest = {"http": 0.0, "resp": 0.0}
 
-    def _asked(self, port, address, question):
+    def _ask_repeatedly(self, port, address, question):
         host, _, number = address.rpartition(":")
         with socket.create_connection((host, int(number)), timeout=60) as one:
             while not self._end.is_set():
@@ -48,7 +48,7 @@ class Watch:
         healthz = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
         http = self._service.url.removeprefix("http://")
         asked = [("http", http, healthz), ("resp", self._service.resp, b"PING\r\n")]
-        self._threads = [threading.Thread(target=self._asked, args=one) for one in asked]
+        self._threads = [threading.Thread(target=self._ask_repeatedly, args=one) for one in asked]
         for thread in self._threads:
             thread.start()
         return self

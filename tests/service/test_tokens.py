@@ -291,7 +291,7 @@ def timers(port, other):
     raise AssertionError("no such connection")
 
 
-@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="the kernel tells of no connections")
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="the kernel lists no connections")
 def test_idle_connections_use_keepalive(service):
     http = int(service.url.rpartition(":")[2])
     resp = int(service.resp.rpartition(":")[2])

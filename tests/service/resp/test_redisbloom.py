@@ -258,7 +258,7 @@ def played(raw: Raw, protocol: int) -> list[bytes]:
 def recorded(protocol: int, version: int = 8) -> list[bytes]:
     """The replies that RedisBloom gave."""
     rows = [json.loads(line) for line in RECORD.read_text(encoding="ascii").splitlines()]
-    assert [row[0] for row in rows] == CORPUS, "the corpus has changed: write the record anew"
+    assert [row[0] for row in rows] == CORPUS, "the corpus has changed: write the record again"
     found = []
     for _, *replies in rows:
         pair = replies[2:] if version < 8 and len(replies) == 4 else replies[:2]

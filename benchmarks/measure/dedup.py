@@ -156,7 +156,7 @@ def _report(
         speed = Figure(size / clock.median(seconds), "MB/s", f"{name}, {size:,.0f} MB", size / min(seconds))
         result.figures[f"{name}/mb_s"] = speed
         if name.endswith("--memory"):
-            label = f"{peak:,.0f} MB of {settings['asked_mb']} MB asked"
+            label = f"{peak:,.0f} MB of {settings['asked_mb']} MB requested"
             result.figures[f"{name}/memory"] = Figure(peak / settings["asked_mb"], "x", label)
         missing = instance["distinct"] - answer["written"]
         cpu = clock.median([s["cpu"] for s in answer["samples"]])

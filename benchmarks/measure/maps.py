@@ -24,8 +24,8 @@ def run(definition: Definition, quick: bool) -> Result:
         result.notes += [line for line in answer["missing"] if line not in result.notes]
         result.raw[str(case["keys"])] = answer
         rows += _report(result, case["keys"], settings["value_bits"] + settings["check_bits"], answer)
-    columns = ["structure", "keys", *OPERATIONS, "bits a key"]
-    note = "ns a key: median (minimum), CPU time"
+    columns = ["structure", "keys", *OPERATIONS, "bits per key"]
+    note = "ns per key: median (minimum), CPU time"
     title = f"Values of {settings['value_bits']} bits behind {settings['check_bits']} check bits"
     result.tables.append(Table(title, columns, rows, note))
     return result
@@ -50,7 +50,7 @@ def makers(value_bits: int, check_bits: int) -> dict[str, Any]:
 
 
 def worker(keys: int, rounds: int, value_bits: int, check_bits: int) -> dict[str, Any]:
-    """CPU time of each structure and operation, ns a key; bits a key."""
+    """CPU time of each structure and operation, ns per key; bits per key."""
     import numpy as np
 
     draw = np.random.default_rng(keys)
@@ -90,7 +90,7 @@ def worker(keys: int, rounds: int, value_bits: int, check_bits: int) -> dict[str
 
 
 def _timed(into: dict[str, Any], build: Any, get_many: Any, batches: dict[str, Any], nbytes: Any) -> float:
-    """Appends one sample of each operation; bits a key."""
+    """Appends one sample of each operation; bits per key."""
     kept: list[Any] = []
     count = len(batches[OPERATIONS[1]])
     into["build"].append(clock.wall_and_cpu(lambda: kept.append(build()), count)[1])

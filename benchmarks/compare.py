@@ -24,7 +24,7 @@ Case = tuple[str, int, Callable[[], Any]]
 
 
 def best(call: Callable[[], Any], keys: int, times: int) -> float:
-    """Nanoseconds a key, the least of some runs."""
+    """Nanoseconds per key, the least of some runs."""
     spent = []
     for _ in range(times):
         start = time.perf_counter_ns()

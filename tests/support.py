@@ -65,16 +65,16 @@ class Variant(NamedTuple):
         if self.can("worlds"):
             return self.cls.build((), (), **options)
         if self.can("build"):
-            return self.filled((), capacity, fpr, **options)
+            return self.build_from((), capacity, fpr, **options)
         rated = any(name == "fpr" for name, _, _ in self.row["parameters"])
         return self.cls(capacity, fpr, **options) if rated else self.cls(capacity, **options)
 
     def can(self, capability: str) -> bool:
-        """Tell whether the registry promises ``capability``, or what READINGS derives from it."""
+        """Return whether the registry promises ``capability``, or what READINGS derives from it."""
         reading = READINGS.get(capability)
         return capability in self.capabilities if reading is None else reading(self)
 
-    def filled(self, keys: Iterable[Any], capacity: int = 1000, fpr: float = 0.01, **options: Any) -> Any:
+    def build_from(self, keys: Iterable[Any], capacity: int = 1000, fpr: float = 0.01, **options: Any) -> Any:
         """Build a filter of this variant that holds ``keys``."""
         if self.can("worlds"):
             return self.cls.build(keys, ABSENT, **{**self.choice, **options})
@@ -197,7 +197,7 @@ SCHEMES: dict[str, tuple[str, ...]] = {
 HASHES = ("xxh3", "xxh64", "murmur3-32", "murmur3-128", "fnv1a", "sha1", "md5", "sha256")
 
 
-def shown(value: object) -> str:
+def show(value: object) -> str:
     """The ``repr`` of a value for the name of a test: without addresses, which differ by process."""
     return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
 

@@ -1,4 +1,4 @@
-"""Commands and keys a second over RESP: one connection sends what was written down, 16-byte keys, 1 %.
+"""Commands and keys per second over RESP: one connection sends what was written down, 16-byte keys, 1 %.
 
 Pipelined `PING` is the yardstick, what reading and answering alone cost, that of `redis-server` beside it
 where there is one.
@@ -58,7 +58,7 @@ def cases() -> list[tuple[str, list[bytes], int, int]]:
 
 
 def rate(connection: socket.socket, batches: list[bytes], answered: int, items: int) -> float:
-    """Items a second: one thread sends batches in turn, another takes answers of so many bytes to each."""
+    """Items per second: one thread sends batches in turn, another takes answers of so many bytes to each."""
     sent, ended = [0], threading.Event()
 
     def send() -> None:
@@ -109,7 +109,7 @@ def yardstick() -> Iterator[socket.socket | None]:
 
 
 def run(folder: Path) -> str:
-    """Millions a second, case by case."""
+    """Millions per second, case by case."""
     lines = []
     with yardstick() as other:
         if other is not None:

@@ -57,8 +57,8 @@ fn reloads<F: Loadable>(filter: &F, when: &str) {
     }
 }
 
-/// What is told of a structure is sane.
-fn tells<F: Declared>(filter: &F) {
+/// The stats of a structure are within their ranges.
+fn check_stats<F: Declared>(filter: &F) {
     let (fpr, fill) = (filter.fpr(), filter.fill());
     assert!((0.0..=1.0).contains(&fpr), "fpr {fpr}");
     assert!((0.0..=1.0).contains(&fill), "fill {fill}");
@@ -81,7 +81,7 @@ where
     F: Loadable + Declared,
 {
     let Ok(mut filter) = load::<F>(parsed, file) else { return };
-    tells(&filter);
+    check_stats(&filter);
     reloads(&filter, "as loaded");
     let base = u64::from(crc32fast::hash(file));
     let hasher = *filter.hasher();
@@ -97,7 +97,7 @@ where
             ability(&mut filter, hash);
         }
     }
-    tells(&filter);
+    check_stats(&filter);
     if never_misses(&filter) {
         assert!(added.iter().all(|&hash| filter.contains_hash(hash)), "a key that was added is lost");
     }

@@ -78,7 +78,7 @@ fn check_words(format: &Format, filter: &BitFilter, data: &[u8]) {
     }
 }
 
-/// Filters of fingerprints: what is read is written as it was, but for what its program never writes.
+/// Filters of fingerprints: what is read is written byte for byte, except what its program never writes.
 fn fingerprints(data: &[u8]) {
     let len = data.len() as u64;
     for &format in rows::ALL {

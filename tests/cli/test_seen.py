@@ -60,7 +60,7 @@ def test_a_time_window_covers_the_whole_run(fullbloom, kind):
 
 
 def test_a_line_older_than_the_window_is_new_again(program):
-    """Two windows have passed for sure; that one has not is told by the hour of the tests above."""
+    """Two windows have certainly passed; the tests above, with one hour, cover lines within the window."""
     words = [*program, "seen", "--mark", "--window", "0.2s"]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         for _ in range(2):

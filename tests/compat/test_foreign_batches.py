@@ -108,20 +108,20 @@ def make_filters() -> list[tuple[Any, Any, Any]]:
     return [*rows, (fuse, NUMBERS, False)]
 
 
-def listed(answers: Any) -> list[Any]:
+def to_list(answers: Any) -> list[Any]:
     return list(answers.to_pylist() if isinstance(answers, pa.Array) else answers.tolist())
 
 
 def test_any_number_of_threads_gives_the_same_answers_and_bits() -> None:
     for bloom, keys, can_add in make_filters():
-        wanted = listed(bloom.contains_many(keys))
+        wanted = to_list(bloom.contains_many(keys))
         assert all(wanted[: MANY // 2])
         assert sum(wanted) < MANY * 3 // 4
         for threads in (2, 3, 8):
-            assert listed(bloom.contains_many(keys, threads=threads)) == wanted, bloom.format
+            assert to_list(bloom.contains_many(keys, threads=threads)) == wanted, bloom.format
         if can_add:
             one, two = bloom.copy(), bloom.copy()
-            assert listed(one.add_many(keys)) == listed(two.add_many(keys, threads=2))
+            assert to_list(one.add_many(keys)) == to_list(two.add_many(keys, threads=2))
             bloom.update(keys, threads=2)
             assert one == two == bloom
 

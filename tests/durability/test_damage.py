@@ -43,7 +43,7 @@ def spoiled(tmp_path: Path) -> Path:
 @for_each("variant", every_variant())
 def test_copies_and_files_of_a_damaged_filter_are_refused(variant: Variant, tmp_path: Path) -> None:
     path = tmp_path / "filter.bloom"
-    instance = variant.filled(KEYS[:500], 10_000)
+    instance = variant.build_from(KEYS[:500], 10_000)
     instance.save(path)
     damaged(path)
     try:
@@ -65,7 +65,7 @@ def test_copies_and_files_of_a_damaged_filter_are_refused(variant: Variant, tmp_
 @for_each("variant", every_variant("merge"))
 def test_a_damaged_filter_is_not_merged(variant: Variant, tmp_path: Path) -> None:
     path = tmp_path / "filter.bloom"
-    instance = variant.filled(KEYS[:300], 10_000)
+    instance = variant.build_from(KEYS[:300], 10_000)
     instance.save(path)
     damaged(path)
     before = instance.to_bytes()

@@ -58,7 +58,7 @@ def column(name: str, values: list[Any]) -> pa.Array:
 
 
 def forms(name: str) -> dict[str, tuple[Any, list[Any]]]:
-    """The column plain, with nulls, sliced, chunked: each with the values it stands for."""
+    """The column plain, with nulls, sliced, chunked: each with its values."""
     values = VALUES[name][1]
     missing = nulled(values)
     both = missing + values

@@ -29,7 +29,7 @@ def one_key(f: BloomFilter) -> None:
 
 
 def batches(f: BloomFilter) -> None:
-    """A batch answers in the caller's kind; update answers nothing."""
+    """A batch returns its results in the container type of the keys; update returns nothing."""
     assert_type(f.contains_many([1, 2]), list[bool])
     assert_type(f.add_many(range(2), threads=2), list[bool])
     assert_type(f.contains_many(np.arange(3)), NDArray[np.bool_])

@@ -58,7 +58,7 @@ def pyright(folder: Path) -> dict[str, Complaints]:
 
 
 def page_as_program(page: Path) -> str:
-    """The examples of a page but for those that show an error."""
+    """The examples of a page except those that show an error."""
     parser, lines = doctest.DocTestParser(), []
     for block in blocks(page):
         if block.kind == "python":
@@ -89,7 +89,7 @@ OF_A_WORLD = (
 
 
 def mistakes(name: str) -> list[str]:
-    """Wrong calls of a class, one a line; ``f`` is an instance."""
+    """Wrong calls of a class, one per line; ``f`` is an instance."""
     known, row = getattr(fullbloom, name), ROWS[name]
     if registry.is_built(row, "included", "excluded"):
         return [*(line.format(name) for line in OF_A_WORLD), f'{name}.open("x", mode="{name}")']
@@ -210,7 +210,7 @@ def program(lines: Callable[[str], list[str]]) -> str:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """All programs, and how they are to be read: as strictly as can be, pages as their readers would."""
+    """All programs, and how to check them: as strictly as possible, pages as their readers would."""
     at = tmp_path_factory.mktemp("programs")
     for name in ("api.py", "program.py"):
         shutil.copy(HERE / name, at / name)

@@ -2,7 +2,7 @@
 //!
 //! Dependencies point one way only; `scripts/check_crates.py` checks this table:
 //!
-//! | room | holds | may use |
+//! | module | holds | may use |
 //! |---|---|---|
 //! | [`error`] | the one error type | nothing |
 //! | [`growth`] | limits on the growth of a filter | nothing |

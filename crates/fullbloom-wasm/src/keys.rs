@@ -208,7 +208,7 @@ fn bytes_of(bytes: &[u8], units: usize) -> usize {
 /// What no batch of the package is.
 #[cold]
 fn cut_short() -> Fault {
-    Fault::key_type("a batch ends amid a key")
+    Fault::key_type("the batch ends within a key")
 }
 
 /// The integer that a number of JavaScript is, where it is a safe one.

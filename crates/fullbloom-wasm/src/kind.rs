@@ -378,7 +378,7 @@ macro_rules! kinds {
             }
         }
 
-        /// The parameters of the constructor of the kind of this number, but for seed and secret.
+        /// The parameters of the constructor of the kind of this number, except seed and secret.
         pub(crate) fn parameters_of(id: u16) -> &'static [Parameter] {
             match id {
                 $($number => $module::PARAMETERS,)*

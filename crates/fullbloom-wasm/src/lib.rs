@@ -232,7 +232,7 @@ fn rows() -> impl Iterator<Item = &'static Variant> {
     VARIANTS.iter().filter(|row| kind::is_wanted(row.name))
 }
 
-/// The registry as JSON: a row a kind, with the parameters of its constructor.
+/// The registry as JSON: one row per kind, with the parameters of its constructor.
 #[wasm_bindgen]
 pub fn kinds() -> String {
     let mut json = String::from("[");

@@ -159,7 +159,7 @@ class RemoteFilter:
         return self._many("add", keys, idempotency())
 
     def contains_many(self, keys: Iterable[Key]) -> list[bool]:
-        """Tell for each key whether it is probably present."""
+        """Return, for each key, whether it is probably present."""
         return self._many("check", keys)
 
     def remove_many(self, keys: Iterable[Key]) -> list[bool]:

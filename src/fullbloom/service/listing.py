@@ -1,4 +1,7 @@
-"""Lists of filters: searched, sorted and cut into pages here, so that a client holds one page only."""
+"""Lists of filters: searched, sorted and paged here, so that a client holds one page only.
+
+Infos are read in batches of 200, of which only the name and the sort key of each filter are kept.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +75,7 @@ class Listing:
         return [name for _, name in ranked[first:]], len(names)
 
     def infos(self, names: Iterable[str], *, figures: bool) -> list[dict[str, Any]]:
-        """Return the infos of filters; ``figures`` adds their fill and operations a second.
+        """Return the infos of filters; ``figures`` adds their fill and operations per second.
 
         The cells of small filters are counted; the fill of others is that of their last sample.
         """

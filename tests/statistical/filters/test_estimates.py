@@ -138,7 +138,7 @@ def test_the_mean_of_large_chains_is_the_number_of_keys(variant: Variant) -> Non
 
 @pytest.mark.parametrize("variant", every_variant("estimate", "endless"))
 def test_above_a_rate_of_a_tenth_the_mean_is_as_exact_as_the_law(variant: Variant) -> None:
-    """The rate of a chain is known to 0.7 % at 0.3, and so is the share of keys that are taken for known."""
+    """The rate of a chain is known to 0.7 % at 0.3, and so is the share of keys treated as duplicates."""
     trials, items, exact = 16 * SCALE, 250_000, 0.007
     result = []
     for seed in range(trials):
@@ -187,7 +187,7 @@ def test_two_deviations_hold_the_number_of_shared_keys(layout: str, overlap: tup
 
 
 @pytest.mark.parametrize("layout", layouts())
-def test_a_union_is_the_filter_of_all_keys_but_for_the_count(layout: str) -> None:
+def test_a_union_is_the_filter_of_all_keys_except_for_the_count(layout: str) -> None:
     """How many were new depends on their order, which bits do not tell: it is right in the mean."""
     differences = []
     for seed in range(TRIALS):

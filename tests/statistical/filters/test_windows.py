@@ -1,4 +1,4 @@
-"""Windows keep what they promise: the last keys are found, the rate stays at the target for ever.
+"""Windows keep their promise: the last keys are found, and the rate stays at the target.
 
 Bounds are three standard deviations of the pooled measurement (``support.pooled``).
 """

@@ -1,7 +1,7 @@
 //! Pairs of owners and keys, a part at a time: the slots of owners are prefetched some pairs ahead of their turn, the line of
 //! a key as soon as its owner is found. A batch leaves the bytes and gives the answers of one call a pair.
 //!
-//! Both columns are hashed into chunks that stay in the first-level cache. Reading them as they are from memory took 9 ns a
+//! Both columns are hashed into chunks that stay in the first-level cache. Reading them as they are from memory took 9 ns per
 //! pair more: so many prefetches keep the processor from fetching columns ahead by itself.
 
 use super::FilterBank;
@@ -22,7 +22,7 @@ const PART: usize = 256;
 pub enum Owners<'a> {
     /// One for all keys.
     One(u64),
-    /// One a key: those from a position on.
+    /// One per key: those from a position on.
     Each(&'a dyn HashSource, usize),
 }
 

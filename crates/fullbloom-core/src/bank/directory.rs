@@ -1,4 +1,4 @@
-//! [`Directory`]: from the hash of an owner to its lines. A hash table of 16 bytes a slot, in order of the hashes.
+//! [`Directory`]: from the hash of an owner to its lines. A hash table of 16 bytes per slot, in order of the hashes.
 //!
 //! Linear probing that keeps every run of slots in order: a search ends at the first larger hash, so that an absent owner
 //! costs no more than a present one and the table can be nine tenths full. Two numbers say where an entry is searched:

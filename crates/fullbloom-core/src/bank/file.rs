@@ -38,7 +38,7 @@ const TAGS: [(u16, u16); 13] = [
 ];
 
 fn damaged(what: &str) -> Error {
-    Error::format(format!("no bank has the file's {what}; the file is damaged, or of a newer release"))
+    Error::format(format!("the {what} in the file is invalid; the file is damaged, or from a newer release"))
 }
 
 impl FilterBank {

@@ -1,4 +1,4 @@
-//! [`FilterBank`]: millions of small filters, one an owner, in one memory or one mapped file.
+//! [`FilterBank`]: millions of small filters, one per owner, in one memory or one mapped file.
 //!
 //! A user, a tenant or a block of a log has a few hundred keys, and a filter object of its own would cost more than its
 //! cells. In a bank an owner is 16 bytes of a table, and its filter some lines of 64 bytes: of layout `blocked`, so that a

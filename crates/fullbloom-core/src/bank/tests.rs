@@ -1,4 +1,4 @@
-//! A bank against one filter an owner, against itself key by key, and against forged files.
+//! A bank against one filter per owner, against itself key by key, and against forged files.
 
 use std::collections::{HashMap, HashSet};
 

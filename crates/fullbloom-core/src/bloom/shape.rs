@@ -100,7 +100,7 @@ impl Shape {
         best.ok_or_else(|| Self::impossible(capacity, fpr))?.check()
     }
 
-    /// Refuses early a rate whose information bound, log2(1/p) bits a key, exceeds memory.
+    /// Refuses early a rate whose information bound, log2(1/p) bits per key, exceeds memory.
     fn check_possible(capacity: u64, fpr: f64) -> Result<()> {
         if capacity as f64 * -fpr.log2() / 8.0 > ADDRESSABLE_BYTES as f64 {
             return Err(Self::impossible(capacity, fpr));

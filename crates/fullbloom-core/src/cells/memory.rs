@@ -123,8 +123,8 @@ impl Memory {
     /// Has the kernel supply all pages now, if `writes` random writes are about to touch them.
     ///
     /// Adding reads before it writes. The kernel answers the read of an untouched huge page with a shared page of
-    /// zeros, and the write with 4 KiB copies: 120 ns a key more while a filter of 126 MB fills, and the huge pages are
-    /// lost (200 for 100 ns a key afterwards). Several threads also interrupt each other at every such page.
+    /// zeros, and the write with 4 KiB copies: 120 ns per key more while a filter of 126 MB fills, and the huge pages are
+    /// lost (200 for 100 ns per key afterwards). Several threads also interrupt each other at every such page.
     pub fn expect_writes(&mut self, writes: usize) {
         if let Backing::Pages { owner, supplied } = &mut self.backing
             && !*supplied
@@ -303,7 +303,7 @@ impl Memory {
     /// Overwrites the words with `bytes`, which must be exactly as long.
     pub fn copy_from_bytes(&mut self, bytes: &[u8]) -> Result<()> {
         if bytes.len() != self.len_bytes() {
-            return Err(Error::format("a section has not the length its parameters ask for"));
+            return Err(Error::format("the length of a section does not match its parameters"));
         }
         let words = self.words_mut().ok_or_else(|| Error::ReadOnly("the filter is read-only".into()))?;
         for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {

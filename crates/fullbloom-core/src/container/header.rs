@@ -18,7 +18,7 @@ const FILE_LEN_AT: usize = 32;
 const PARAM: usize = 16;
 const SECTION: usize = 32;
 const FLAG_OPEN_FOR_WRITING: u32 = 1;
-/// A filter has tens of parameters a stage at most; a larger table is not plausible.
+/// A filter has tens of parameters per stage at most; a larger table is not plausible.
 const MAX_ENTRIES: usize = 1 << 15;
 
 /// How much to check when reading.
@@ -81,9 +81,9 @@ impl Header {
         let mut numbers = self.params.iter().filter(|(tag, ..)| *tag == tag::KEY_DOMAINS);
         let Some(&(_, index, number)) = numbers.next() else { return Ok(AddedDomains::UNKNOWN) };
         if ![0, WHOLE].contains(&index) || numbers.next().is_some() {
-            return Err(Error::format("the file records the domains of its keys twice, or of a part; it is damaged"));
+            return Err(Error::format("the file records its key types twice, or in part; it is damaged"));
         }
-        let newer = || Error::format("the file records domains of keys that no release knew; use a newer release");
+        let newer = || Error::format("the file records unknown key types; use a newer release");
         let mut added = AddedDomains::stored(number).ok_or_else(newer)?;
         if self.unclean {
             added.insert(KeyDomains::HASHED);
@@ -95,7 +95,7 @@ impl Header {
     fn base(&self) -> Result<BaseHash> {
         let Ok(number) = self.get(tag::HASH, 0) else { return Ok(BaseHash::Xxh3) };
         let named = BaseHash::numbered(number).filter(|base| *base != BaseHash::Xxh3 && self.secret_fingerprint == 0);
-        named.ok_or_else(|| Error::format("the file names a hash that no filter has; use a newer release"))
+        named.ok_or_else(|| Error::format("the file names an unknown hash; use a newer release"))
     }
 
     /// Adds a whole-number parameter.

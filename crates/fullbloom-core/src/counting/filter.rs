@@ -38,7 +38,7 @@ structure! {
         /// contains(key, at_least=threshold) is True for at most fpr of the keys never added, and fpr()
         /// returns that rate.
         threshold: "int" = 1;
-        /// "blocked" (one cache line a key; not for 3 bits), "classic" (least space), or "auto": blocked while it
+        /// "blocked" (one cache line per key; not for 3 bits), "classic" (least space), or "auto": blocked while it
         /// costs at most 1.6 times the space of classic.
         layout: "str" = "auto";
     }
@@ -49,7 +49,7 @@ structure! {
     ///
     /// Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is allocated;
     /// remove() raises KeyError for a key that was certainly never added, and changes nothing.
-    /// Cost: 38.3 bits a key at 1 % (classic, four times a BloomFilter), 45.7 blocked.
+    /// Cost: 38.3 bits per key at 1 % (classic, four times a BloomFilter), 45.7 blocked.
     /// Source: Fan, Cao, Almeida, Broder, IEEE/ACM ToN 8(3), 2000; rate (1 - (1 - 1/m)^(kn))^k, with a
     /// threshold t P(Bin(kn, 1/m) >= t)^k; P(any of m counters of 4 bits overflows) <= 1.37e-15 m.
     ///

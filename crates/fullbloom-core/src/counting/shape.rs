@@ -156,7 +156,7 @@ impl Shape {
             return Ok(self);
         }
         Err(Error::Parameter(format!(
-            "{} counters of {} bits, {} a key, do not fit layout {:?}",
+            "{} counters of {} bits with {} per key do not fit layout {:?}",
             self.num_cells,
             self.counter_bits,
             self.num_hashes,

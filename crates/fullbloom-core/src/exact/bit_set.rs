@@ -27,12 +27,12 @@ structure! {
     }
     /// Exact for ints: `in` is always right, num_added is the number of members, and remove() affects no other key. Any
     /// other key is never a member, except one key of another type in 2**64 / capacity; adding it raises
-    /// ParameterError. Smaller than any filter of 10 bits a key as soon as one number in ten is a
+    /// ParameterError. Smaller than any filter of 10 bits per key as soon as one number in ten is a
     /// member; see `fullbloom plan --universe`.
     ///
     /// False negatives: never. Takes no secret, since members are found by inverting the public hash of an int.
     /// Raises ParameterError, ParameterTypeError, FilterMemoryError. Cost: one bit for each number of the
-    /// universe; one cache line a key. Source: the characteristic vector of a set; Carter, Floyd, Gill,
+    /// universe; one cache line per key. Source: the characteristic vector of a set; Carter, Floyd, Gill,
     /// Markowsky, Wegman, STOC 1978, on when approximate membership takes less space.
     ///
     /// >>> from fullbloom import BitSet
@@ -115,7 +115,7 @@ impl BitSet {
     #[cold]
     fn refusal(&self) -> Error {
         Error::Parameter(format!(
-            "the key is none of the whole numbers from 0 to {} that this BitSet can hold; build one with a larger \
+            "the key must be a whole number from 0 to {} in this BitSet; build one with a larger \
              capacity, or a filter that takes any key",
             self.universe - 1
         ))

@@ -27,8 +27,8 @@ valued! {
     /// Values: 1 to 2**value_bits - 1; for "min" 0 to 2**value_bits - 2. get() of a key never added
     /// returns the bottom, which cannot be added: 0, and 2**value_bits - 1 for "min".
     /// False negatives: never. Raises ParameterError, ParameterTypeError, FilterMemoryError; warns
-    /// CapacityWarning past capacity. Cost: value_bits for each bit of a Bloom filter, 77 bits a key at
-    /// 1 % and 8 bits; num_hashes cache lines a key. Source: Boldi, Vigna, Science of Computer
+    /// CapacityWarning past capacity. Cost: value_bits for each bit of a Bloom filter, 77 bits per key at
+    /// 1 % and 8 bits; num_hashes cache lines per key. Source: Boldi, Vigna, Science of Computer
     /// Programming 54(1), 2005; above v ``(1 - (1 - 1/m)**(k * keys_above_v))**k``.
     ///
     /// >>> from fullbloom import CompactApproximator

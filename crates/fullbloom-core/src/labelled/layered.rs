@@ -39,7 +39,7 @@ structure! {
     }
     /// False negatives: never; a depth is at least min(times added, layers). Raises ParameterError,
     /// ParameterTypeError, FilterMemoryError; warns CapacityWarning past capacity. Cost: one cache line
-    /// for each layer that holds the key, and one more; 10 bits a key and layer at 1 %. Source: Zhiwang,
+    /// for each layer that holds the key, and one more; 10 bits per key and layer at 1 %. Source: Zhiwang,
     /// Jungang, Jian, ICACTE 2010; every layer a blocked filter.
     ///
     /// >>> from fullbloom import LayeredBloomFilter

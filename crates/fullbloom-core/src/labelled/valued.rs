@@ -1,4 +1,4 @@
-//! [`Valued`]: k cells a key; adding joins its value into them, and a lookup returns their meet.
+//! [`Valued`]: k cells per key; adding joins its value into them, and a lookup returns their meet.
 //!
 //! Boldi and Vigna, "Mutable strings in Java: design, implementation and lightweight text-search algorithms", 2005
 //! (compact approximators). Cells hold elements of a lattice, initially its bottom, 0. Adding a pair joins the value

@@ -22,7 +22,7 @@ impl Range {
     }
 
     /// Copies those of `hashes` that are in the range to the first of `out`, and the others to the second, if there is
-    /// one; returns the number of each. 0.2 ns a hash with 256-bit vectors, 0.9 without; to two 0.3 and 1.2. Panics if
+    /// one; returns the number of each. 0.2 ns per hash with 256-bit vectors, 0.9 without; to two 0.3 and 1.2. Panics if
     /// one of `out` is too short.
     pub(super) fn compact<const N: usize>(self, hashes: &[u64], mut out: [Compacted<'_>; N]) -> [usize; N] {
         let tells = out[0].tells();

@@ -36,8 +36,8 @@ structure! {
     /// capacity; the keys that it lists are still right.
     ///
     /// False negatives: only after a key is removed that was not added, or in a difference. Never warns of its capacity. Raises
-    /// ParameterError, ParameterTypeError, FilterMemoryError. Cost: 16 bytes a cell, 1.3 cells per key of the capacity and
-    /// some more if that is small; four cache lines a key. Source: Goodrich, Mitzenmacher, Invertible Bloom lookup
+    /// ParameterError, ParameterTypeError, FilterMemoryError. Cost: 16 bytes per cell, 1.3 cells per key of the capacity and
+    /// some more if that is small; four cache lines per key. Source: Goodrich, Mitzenmacher, Invertible Bloom lookup
     /// tables, Allerton 2011; Eppstein, Goodrich, Uyeda, Varghese, SIGCOMM 2011.
     ///
     /// >>> from fullbloom import InvertibleBloomFilter

@@ -116,7 +116,7 @@ impl Encoder {
         let end = self.sent.saturating_add(symbols);
         if end as u64 > MOST {
             return Err(Error::Capacity(format!(
-                "a stream has at most {MOST} symbols, asked for {end}; send the keys"
+                "a stream has at most {MOST} symbols, got a request for {end}; send the keys"
             )));
         }
         reserve(out, HEAD.saturating_add(symbols.saturating_mul(FIXED + 3)))?;
@@ -254,7 +254,7 @@ impl Decoder {
         let Some((fixed, count)) = bytes.split_at_checked(FIXED) else { return Ok(None) };
         let Some(last) = count.iter().take(VARINT).position(|byte| *byte < 0x80) else {
             if count.len() >= VARINT {
-                return Err(Error::format("the stream of symbols is damaged: a count has no end"));
+                return Err(Error::format("the stream of symbols is damaged: a count is not terminated"));
             }
             return Ok(None);
         };
@@ -269,7 +269,7 @@ impl Decoder {
     fn take(&mut self, symbol: Cell) -> Result<()> {
         if self.received as u64 >= self.limit {
             return Err(Error::Capacity(format!(
-                "{} symbols do not tell the sets apart; raise max_symbols, or send the keys themselves",
+                "{} symbols are not enough to decode the difference; raise max_symbols, or send the keys themselves",
                 self.limit
             )));
         }

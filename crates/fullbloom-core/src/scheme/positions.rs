@@ -55,7 +55,7 @@ impl Positions {
         Classic { num_bits: self.num_bits, num_hashes: self.num_hashes }
     }
 
-    /// Words of one bit a position.
+    /// Words of one bit per position.
     pub fn words(self) -> u64 {
         self.num_bits.div_ceil(64)
     }
@@ -87,7 +87,7 @@ impl Positions {
         &buffer[..len]
     }
 
-    /// Prefetches the lines of `words` with the cells of `hash`, `1 << per_word` cells a word.
+    /// Prefetches the lines of `words` with the cells of `hash`, `1 << per_word` cells per word.
     #[inline(always)]
     pub(crate) fn fetch(self, words: &[u64], per_word: u32, hash: u64) {
         let mut sequence = Mcg::start(hash, self.num_bits);

@@ -16,7 +16,7 @@ use super::treatment::MOST_RANKS;
 use super::{MOST_BLOCKS, SignatureIndex};
 
 fn damaged(what: &str) -> Error {
-    Error::format(format!("no index of signatures has the file's {what}; the file is damaged, or of a newer release"))
+    Error::format(format!("the {what} in the file is invalid; the file is damaged, or from a newer release"))
 }
 
 /// The conditions of the caller.
@@ -189,7 +189,7 @@ impl SignatureIndex {
                     let free = used.saturating_sub((line << rank) * LINE_ROWS).min(LINE_ROWS);
                     let start = (self.starts[rank] + (row * lines + line) * LINE_WORDS as u64) as usize;
                     if !bits::is_zero_from(&last.words()[start..start + LINE_WORDS], free) {
-                        return Err(damaged("rows behind the last one"));
+                        return Err(damaged("end of the last block"));
                     }
                 }
             }

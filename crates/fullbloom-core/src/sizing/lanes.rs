@@ -169,7 +169,7 @@ impl Law for Lanes {
 }
 
 /// Probability that given cells of a lane, one or more, are all set after so many keys; `logs` has ln q(1), ln q(2)
-/// and so on, one a cell.
+/// and so on, one per cell.
 fn all_set(logs: &[f64], keys: f64) -> f64 {
     if keys <= 0.0 {
         return 0.0;

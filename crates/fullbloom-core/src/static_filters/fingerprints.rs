@@ -69,7 +69,9 @@ pub struct Facts {
 /// Cells of `width` bits; widths are checked.
 fn packed(width: u32) -> Result<PackedCells> {
     PackedCells::new(width).filter(|_| u64::from(width) <= MOST_BITS).ok_or_else(|| {
-        Error::Format(format!("the file has fingerprints of {width} bits, at most {MOST_BITS} can be; it is damaged"))
+        Error::Format(format!(
+            "the file has fingerprints of {width} bits, at most {MOST_BITS} are possible; it is damaged"
+        ))
     })
 }
 
@@ -202,7 +204,7 @@ impl View<'_> {
 /// Keys fetched ahead: three lines each, of 10 to 16 that a core waits for at a time.
 pub const AHEAD: usize = 16;
 
-/// The filter `$Class` of geometries, chosen by number of cells a key:
+/// The filter `$Class` of geometries, chosen by number of cells per key:
 /// `fingerprint_filter! { Class, NUMBER, arity; 3 => 3, Geometry<3>; ... }`.
 macro_rules! fingerprint_filter {
     ($Class:ident, $NUMBER:ident, $arity:ident; $($number:literal => $K:literal, $Shape:ty;)+) => {
@@ -225,7 +227,7 @@ macro_rules! fingerprint_filter {
                 use crate::static_filters::fingerprints;
                 let (parts, facts) = match $arity {
                     $($number => fingerprints::build::<$K, $Shape>(keys, precision, job)?,)+
-                    _ => return Err(Error::parameter("no such number of cells a key")),
+                    _ => return Err(Error::parameter("no such number of cells per key")),
                 };
                 Ok($Class { cells: parts.cells, table: parts.table, hasher, facts })
             }
@@ -309,7 +311,7 @@ macro_rules! fingerprint_filter {
                 let table = memory(kind::SHARDS, 0, crate::static_filters::shards::table_words(facts.bits)?)?;
                 let (words, facts) = match facts.arity {
                     $($number => facts.loaded::<$K, $Shape>(table.words())?,)+
-                    arity => return Err(Error::Format(format!("the file has keys of {arity} cells, which none has"))),
+                    arity => return Err(Error::Format(format!("the file has {arity} cells per key, which no filter has"))),
                 };
                 let cells = memory(kind::CELLS, 0, words)?;
                 Ok($Class { cells, table, hasher, facts })

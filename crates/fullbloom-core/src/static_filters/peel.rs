@@ -18,7 +18,7 @@ pub trait Geometry<const K: usize>: Copy + Send + Sync {
     fn places(self, hash: u64) -> [u64; K];
 }
 
-/// Memory of the solver besides the cells; reused for the next shard, as fresh pages cost 9 ns a key.
+/// Memory of the solver besides the cells; reused for the next shard, as fresh pages cost 9 ns per key.
 #[derive(Default)]
 pub struct Room<const W: usize> {
     /// For each cell the xor of its records, with their spread hashes: for a single record, the record itself.

@@ -1,6 +1,6 @@
 //! Shards: the parts of a static structure, solved independently on any number of threads.
 //!
-//! A shard has the keys whose hashes begin with its number. A table has four words a shard for lookups: the first word
+//! A shard has the keys whose hashes begin with its number. A table has four words per shard for lookups: the first word
 //! of its cells, two numbers of its geometry, and the attempt that solved it.
 
 use std::sync::Mutex;
@@ -17,7 +17,7 @@ use crate::structure::Job;
 use crate::structure::records::{BUCKET_BITS, Lot, Record, lot};
 
 /// Keys of a shard, at most twice as many: its 20 MB of work fit the last-level cache (10 million keys in a binary fuse
-/// filter: 35 ns a key; one shard took 88, in a xor filter 338).
+/// filter: 35 ns per key; one shard took 88, in a xor filter 338).
 const KEYS_A_SHARD: u64 = 1 << 20;
 
 /// Words of the table that a shard has.
@@ -223,7 +223,7 @@ pub fn check_table<const K: usize, S: Shape<K>>(table: &[u64], bits: u32, cells:
         number = number.saturating_add(shape.cells());
     }
     if table.iter().skip(ROW << bits).any(|&word| word != 0) {
-        return Err(wrong("has rows too many".into()));
+        return Err(wrong("has too many rows".into()));
     }
     // One word more: a cell is read together with the next word.
     Ok((words.saturating_add(1), number))
@@ -233,7 +233,7 @@ pub fn check_table<const K: usize, S: Shape<K>>(table: &[u64], bits: u32, cells:
 pub fn table_words(bits: u32) -> Result<u64> {
     if bits > BUCKET_BITS {
         return Err(Error::Format(format!(
-            "the file has 2^{bits} shards, at most 2^{BUCKET_BITS} can be; it is damaged"
+            "the file has 2^{bits} shards, at most 2^{BUCKET_BITS} are possible; it is damaged"
         )));
     }
     Ok((ROW << bits) as u64)

@@ -64,7 +64,7 @@ pub struct Parameter {
 pub trait Declared: Filter {
     /// The Python class.
     const CLASS: &'static str;
-    /// Parameters of the constructor but for seed and secret.
+    /// Parameters of the constructor except seed and secret.
     const PARAMETERS: &'static [Parameter];
     /// Number of fields in files.
     const STORED: usize;

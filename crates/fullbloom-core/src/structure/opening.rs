@@ -45,7 +45,9 @@ impl OpenOptions {
         check_variant(parsed.header.variant, variant)?;
         self.check_bytes(parsed)?;
         if parsed.header.unclean && variant != registry::BLOOM {
-            return Err(Error::format("the file is marked as open for writing, which no such file can be"));
+            return Err(Error::format(
+                "the file is marked as open for writing, which a file of this structure never is",
+            ));
         }
         let mut used = 0;
         let mut section = |kind, index, words| {
@@ -136,7 +138,7 @@ fn check_len(len: usize, words: u64) -> Result<()> {
     if len as u64 == wanted {
         return Ok(());
     }
-    Err(Error::format(format!("a section of the file has {len} bytes, its parameters ask for {wanted}")))
+    Err(Error::format(format!("a section of the file has {len} bytes, its parameters require {wanted}")))
 }
 
 /// Every byte of the payload.

@@ -69,7 +69,7 @@ plain_values! {
     usize: |n| n as u64, |n| Ok(usize::try_from(n).unwrap_or(usize::MAX)), |n| Value::Number(n as u64);
     f64: f64::to_bits, |bits| Ok(f64::from_bits(bits)), Value::Real;
     bool: u64::from, flag, Value::Flag;
-    &'static str: |_| 0, |_| Err(Error::format("the file holds a name, which no file does")), |s| Value::Text(s.into());
+    &'static str: |_| 0, |_| Err(Error::format("the file has a name in a field of numbers")), |s| Value::Text(s.into());
     Option<f64>: |x| x.unwrap_or(0.0).to_bits(), |bits| Ok(Some(f64::from_bits(bits)).filter(|x| *x != 0.0)),
         |x| x.map_or(Value::Nothing, Value::Real);
 }
@@ -99,7 +99,7 @@ fn flag(bits: u64) -> Result<bool> {
     match bits {
         0 => Ok(false),
         1 => Ok(true),
-        other => Err(Error::Format(format!("the file holds {other} where 0 or 1 stands; it is damaged"))),
+        other => Err(Error::Format(format!("the file has {other} in a field that must be 0 or 1; it is damaged"))),
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::sizing::{blocked, check_sized, each_of, shown};
 
-/// More generations cost a line a lookup each and save less and less space.
+/// More generations cost a line per lookup each and save less and less space.
 pub const MAX_GENERATIONS: usize = 16;
 
 /// The parameters of generations.
@@ -54,7 +54,7 @@ impl Plan {
         each_of(self.fpr, self.generations as f64)
     }
 
-    /// Lines of a plane, positions a column.
+    /// Lines of a plane, positions per column.
     pub(super) fn size(&self) -> Result<(u64, u32)> {
         // An error about a plane names the caller's numbers, not the plane's.
         blocked::smallest_lines(self.share(), self.plane_fpr()).map_err(|error| match error {

@@ -237,7 +237,7 @@ mod tests {
     use crate::key::KeyHasher;
     use crate::structure::{Addable, Countable, Removable};
 
-    /// Strings of a server, by shard, and what it does with the commands of this room.
+    /// Strings of a server, by shard, and what it does with the commands of this module.
     struct Server(Vec<Vec<u8>>);
 
     impl Server {

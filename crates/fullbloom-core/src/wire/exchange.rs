@@ -200,5 +200,5 @@ fn behind_asking(commands: &[u8]) -> Result<Vec<u8>> {
 }
 
 pub(super) fn unexpected(what: &str) -> Error {
-    Error::format(format!("the server's answer does not fit what it was asked ({what}); is a proxy between?"))
+    Error::format(format!("the server's reply does not match the request ({what}); is there a proxy in between?"))
 }

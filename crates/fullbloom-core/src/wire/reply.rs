@@ -126,12 +126,12 @@ impl Replies {
 }
 
 fn broken(what: &str) -> Error {
-    Error::format(format!("the server's answer is no reply of RESP ({what}); is it a Redis or Valkey server?"))
+    Error::format(format!("the server's reply is not valid RESP ({what}); is it a Redis or Valkey server?"))
 }
 
 /// The refusal of a reply that is beyond its [`Limit`].
 fn longer() -> Error {
-    broken("it is longer than what was asked for")
+    broken("it is longer than requested")
 }
 
 /// The line from `at` on without its end, and the index after it.
@@ -148,7 +148,7 @@ fn line(bytes: &[u8], at: usize) -> Result<Option<(&[u8], usize)>> {
 
 fn whole(text: &[u8]) -> Result<i64> {
     let number = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
-    number.ok_or_else(|| broken("a number that is none"))
+    number.ok_or_else(|| broken("an invalid number"))
 }
 
 /// The type of the reply at `at`, the rest of its first line, and the index after that.
@@ -189,8 +189,8 @@ fn one(bytes: &[u8], at: usize, limit: Limit) -> Result<Option<(Reply<'_>, usize
     Ok(Some((reply, next)))
 }
 
-/// The end of a text of stated length that begins at `next`, and has at most `most` bytes; `next` itself if there is
-/// none.
+/// The end of a text of stated length that begins at `next`, and has at most `most` bytes; `next` itself if there is no
+/// text.
 fn text_end(bytes: &[u8], stated: &[u8], next: usize, most: usize) -> Result<Option<usize>> {
     let len = whole(stated)?;
     if len < -1 {

@@ -10,7 +10,7 @@ use crate::bloom::{BloomFilter, Layout, Shape};
 use crate::key::KeyHasher;
 use crate::structure::{Addable, Filter};
 
-/// What a server does with the commands of this room.
+/// What a server does with the commands of this module.
 #[derive(Default)]
 struct Server {
     strings: HashMap<Vec<u8>, Vec<u8>>,
@@ -213,7 +213,7 @@ fn invalid_replies_are_errors_and_allocate_nothing() {
     let batch = Batch::new(&cells, hashes(0, 3), true).unwrap();
     let mut exchange = batch.exchange(vec![named(0)], false).unwrap();
     assert!(exchange.feed(&b"*1\r\n".repeat(60_000)).is_err());
-    // A message that nobody asked for has its limit, too.
+    // An unsolicited message has its limit, too.
     let mut exchange = batch.exchange(vec![named(0)], false).unwrap();
     assert!(!exchange.feed(b">2\r\n+invalidate\r\n*1\r\n$1000\r\n").unwrap());
     assert!(!exchange.feed(&[&[b'x'; 1000], &b"\r\n"[..]].concat()).unwrap());

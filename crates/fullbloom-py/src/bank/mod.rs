@@ -26,7 +26,7 @@ use crate::python_objects::lists;
 
 use pairs::{Job, Pairs};
 
-/// Millions of small Bloom filters, one an owner (a user, a tenant, a block), in one memory or one mapped file.
+/// Millions of small Bloom filters, one per owner (a user, a tenant, a block), in one memory or one mapped file.
 ///
 /// capacity: keys of an owner, up to which its rate of false positives is at most fpr. max_fpr: bound on the rate of an
 /// owner that grows beyond its capacity, 2 * fpr by default; with max_fpr=fpr such keys are refused with FilterFull.
@@ -37,7 +37,7 @@ use pairs::{Job, Pairs};
 /// the lines of its filter and 16 bytes of a table that is 80 to 90 % full. Owners are distinguished by 64-bit hashes: among n,
 /// two share one with probability n**2 / 2**65, 3e-6 for ten million. Names of owners are not stored.
 ///
-/// Raises ParameterError, ParameterTypeError, FilterMemoryError. Cost: 10 bits a key at 1 %, in whole lines of 64 bytes an
+/// Raises ParameterError, ParameterTypeError, FilterMemoryError. Cost: 10 bits per key at 1 %, in whole lines of 64 bytes per
 /// owner. Source: Almeida et al., 2007, for the stages of an owner that grows.
 ///
 /// >>> from fullbloom import FilterBank

@@ -204,6 +204,6 @@ fn expect_domains(py: Python<'_>, lock: &BiasedLock<FilterBank>, domains: KeyDom
 pub(super) fn split<'py>(pair: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
     pair.extract::<(Bound<'py, PyAny>, Bound<'py, PyAny>)>().map_err(|_| {
         let class = pair.get_type().name().map_or_else(|_| "object".into(), |name| name.to_string());
-        key_type(pair.py(), format!("a bank is asked for a pair, (owner, key) in bank; got {class}"))
+        key_type(pair.py(), format!("a lookup in a bank needs a pair, (owner, key) in bank; got {class}"))
     })
 }

@@ -1,8 +1,8 @@
 //! The items of a list or a tuple, fetched ahead.
 //!
-//! The documented calls give one item at a time, with a reference to it: an `update` takes 17 ns a key by
+//! The documented calls give one item at a time, with a reference to it: an `update` takes 17 ns per key by
 //! calls and 5 without (10,000 or a million `int`). A million `str` are 80 MB, which pass through memory in
-//! 5.5 ns a key at best; with the addresses at hand they are fetched ahead while others are hashed.
+//! 5.5 ns per key at best; with the addresses at hand they are fetched ahead while others are hashed.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -115,7 +115,7 @@ macro_rules! dump_class {
 
             /// The pieces that LOADCHUNK takes, one after the other: pairs of a number and at most 16 MiB.
             ///
-            /// Pieces are read when they are asked for: copy() a filter that other threads change meanwhile.
+            /// Pieces are read as you consume them: copy() a filter that other threads change meanwhile.
             #[pyo3(signature = () -> "Iterator[tuple[int, bytes]]")]
             fn chunks(slf: Py<Self>) -> DumpPieces {
                 DumpPieces::of(slf.into_any())

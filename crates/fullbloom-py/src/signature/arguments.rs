@@ -14,7 +14,7 @@ pub(super) fn by_rank(name: &'static str, value: &Bound<'_, PyAny>) -> PyResult<
         return Ok(vec![parameters::whole(name, value, 1)?]);
     }
     if value.len()? > 64 {
-        return Err(parameter(value.py(), format!("{name} must have one number a rank, got {}", value.len()?)));
+        return Err(parameter(value.py(), format!("{name} must have one number per rank, got {}", value.len()?)));
     }
     value.try_iter()?.map(|number| parameters::whole(name, &number?, 0)).collect()
 }

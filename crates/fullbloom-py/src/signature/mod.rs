@@ -336,7 +336,7 @@ impl SignatureIndex {
             number += 1;
         }
         if number != rows.len() {
-            let why = format!("recheck must return a truth value a row, {} of them, got {number}", rows.len());
+            let why = format!("recheck must return one truth value per row, {} of them, got {number}", rows.len());
             return Err(parameter(py, why));
         }
         container.of(&kept, query)

@@ -152,7 +152,7 @@ impl Kind for FilterBank {
     fn keying(&self) -> Keying {
         Keying::Pairs(FilterBank::hasher(self).of(Domain::Text))
     }
-    /// The keys that its owners were sized for, those of one owner if there is none yet.
+    /// The keys that its owners were sized for, those of one owner if no owner has been added yet.
     fn capacity(&self) -> u64 {
         self.plan().capacity.saturating_mul(self.len().max(1))
     }
@@ -254,7 +254,7 @@ impl Kind for FilterBank {
         match other.as_any().downcast_ref::<FilterBank>() {
             Some(other) => Ok(FilterBank::merge(self, other)?),
             None => {
-                let text = format!("a {} cannot take in a {}", ROW.class, other.variant().class);
+                let text = format!("a {} cannot be merged with a {}", ROW.class, other.variant().class);
                 Err(Fault::new(Code::Incompatible, text))
             }
         }

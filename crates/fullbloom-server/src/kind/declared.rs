@@ -75,7 +75,7 @@ macro_rules! constructor {
     (built $Class:ident $positional:tt $named:tt) => {
         pub(super) fn create(_: &Spec, _: KeyHasher) -> Result<Box<dyn Kind>> {
             Err(Fault::new(crate::fault::Code::Unsupported, concat!(
-                "a ", stringify!($Class), " is built of all its keys at once: build it in a process, then send its file"
+                "a ", stringify!($Class), " is built from all its keys at once: build it in a process, then send its file"
             )))
         }
 
@@ -189,7 +189,7 @@ macro_rules! capability {
                 Some(other) => Ok(Mergeable::take_in(self, other)?),
                 None => Err(Fault::new(
                     crate::fault::Code::Incompatible,
-                    format!("a {} cannot take in a {}", self.variant().class, other.variant().class),
+                    format!("a {} cannot be merged with a {}", self.variant().class, other.variant().class),
                 )),
             }
         }
@@ -295,7 +295,7 @@ macro_rules! kinds {
         pub(super) fn create(spec: &Spec, hasher: KeyHasher) -> Result<Box<dyn Kind>> {
             match registry_row(&spec.kind)?.id {
                 $($number => $module::create(spec, hasher),)*
-                _ => Err(Fault::invalid("the kind is of no row")),
+                _ => Err(Fault::invalid("unknown kind")),
             }
         }
 
@@ -303,7 +303,7 @@ macro_rules! kinds {
         pub(super) fn nbytes_for(spec: &Spec) -> Result<u64> {
             match registry_row(&spec.kind)?.id {
                 $($number => $module::nbytes(spec),)*
-                _ => Err(Fault::invalid("the kind is of no row")),
+                _ => Err(Fault::invalid("unknown kind")),
             }
         }
 

@@ -1,4 +1,8 @@
 //! Names: create, find, drop, rename, expire; and the names of other nodes.
+//!
+//! A change of names is one record and one step in memory. Who owns a name, and in which version, is checked under the
+//! lock of names. A filter that arrives complete is written to its file before the names change, without a lock
+//! (`files`); checkpoints keep the file, and it is removed unless a record names it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -80,7 +84,7 @@ impl Store {
     pub(super) fn check_local(&self, name: &str) -> Result<()> {
         match self.remote_names.read().get(name) {
             None => Ok(()),
-            Some(node) => Err(Fault::new(Code::Elsewhere, format!("{name} lives on {node}"))),
+            Some(node) => Err(Fault::new(Code::Elsewhere, format!("{name} is stored on {node}"))),
         }
     }
 
@@ -249,7 +253,7 @@ impl Store {
         Fault::new(Code::Limit, text)
     }
 
-    #[allow(clippy::too_many_arguments)] // the parts of an entry, and what is asked of its name
+    #[allow(clippy::too_many_arguments)] // the parts of an entry, and what its name must be
     /// Creates an entry, in one record of the log. Its file is written first, and removed after a fault.
     fn create_entry(
         &self,

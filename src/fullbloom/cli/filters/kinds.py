@@ -93,7 +93,8 @@ def get_row(seen: Filter) -> registry.Row:
     row = registry.find_row(seen)
     if row is None:
         raise Refusal(
-            f"a {type(seen).__name__} takes no lines here: fullbloom info and convert read it, Python asks it"
+            f"cannot add or look up lines in a {type(seen).__name__}; use fullbloom info or convert, "
+            "or Python for lookups"
         )
     return row
 

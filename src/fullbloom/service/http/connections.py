@@ -1,11 +1,11 @@
-"""Open connections, and which of them makes room for a new one when the port is full."""
+"""Open connections, and which of them is closed for a new one when the port is full."""
 
 from __future__ import annotations
 
 import time
 from typing import Protocol
 
-#: Seconds in which a new connection may send its first request before it has to make room.
+#: Seconds in which a new connection may send its first request before it can be closed.
 _GRACE = 0.2
 
 

@@ -101,7 +101,7 @@ class GuardedProtocol(HttpToolsProtocol):
             self.cut()
 
     def admit(self, *, has_token: bool) -> None:
-        """Record that the current request is authorized: the client is no stranger."""
+        """Record that the current request is authorized: so the client is known."""
         self.is_known, self.has_token = True, has_token
         self._protect()
 

@@ -1,4 +1,4 @@
-"""Requests that have to wait for a filter: they wait on the event loop, not in a thread, and few of them."""
+"""Queue requests for a busy filter on the event loop, not in threads, up to a limit."""
 
 from __future__ import annotations
 

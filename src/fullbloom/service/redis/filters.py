@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("fullbloom.redis")
 #: The address that the RESP port gives for them.
-LOCATION = "Redis: the HTTP port asks for it, this port does not"
+LOCATION = "Redis; use the HTTP port"
 #: Parameters beside capacity and rate, and how their texts are parsed.
 _OPTIONS: dict[str, Callable[[str], Any]] = {
     "layout": str,

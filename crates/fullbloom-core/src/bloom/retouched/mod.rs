@@ -42,7 +42,7 @@ structure! {
     /// estimates their rate. Each scheme except "random" removes several times as many false positives as
     /// it causes false negatives, while few are retouched; clear_random() removes just as many.
     /// Raises ParameterError, ParameterTypeError, FilterMemoryError. Cost: BloomFilter's classic layout and
-    /// two counters of 8 bits beside each bit, which are saved with it: 163 bits a key at 1 %.
+    /// two counters of 8 bits beside each bit, which are saved with it: 163 bits per key at 1 %.
     /// Source: Donnet, Baynat, Friedman, CoNEXT 2006; a share x of the set bits cleared at random leaves a
     /// rate of (fill (1 - x))^k and misses 1 - (1 - x)^k of the members.
     ///
@@ -359,7 +359,7 @@ pub enum Choice {
     MinimumFn,
     /// The one that most known false positives need.
     MaximumFp,
-    /// The one with the most known false positives a member.
+    /// The one with the most known false positives per member.
     Ratio,
 }
 

@@ -101,18 +101,18 @@ impl FilterCascade {
         let head = difference::read(Some(&base_head), len.saturating_mul(8), &mut from)?;
         // Fuzzing cannot compute this number for a head that it changes.
         if !cfg!(fuzzing) && xxh3(&head, 0).to_le_bytes() != result {
-            return Err(damaged("gives another file than it says"));
+            return Err(damaged("produces another file than its checksum states"));
         }
         let parsed = ContainerIndex::from_head(&head, ContainerIndex::file_len(&head))?;
         let rule = |header: &Header| {
             (header.variant, header.seed, header.secret_fingerprint, header.get(tag::HASH, 0).ok(), header.unclean)
         };
         if rule(&parsed.header) != rule(&base.header) {
-            return Err(damaged("gives a file of another structure or another hash"));
+            return Err(damaged("produces a file of another structure or another hash"));
         }
         let file = self.assembled(head, &parsed, &base, &mut from)?;
         if !from.0.is_empty() {
-            return Err(damaged("holds bytes that belong to nothing"));
+            return Err(damaged("has unused bytes"));
         }
         Ok(file)
     }
@@ -161,7 +161,7 @@ impl FilterCascade {
         let table = table.ok_or_else(|| damaged("has levels without a table"))?;
         let (mut bytes, mut end) = (Vec::new(), 0u64);
         for (number, level) in numbers.zip(rows(&table)).take(2 * MOST_LEVELS) {
-            let num_bits = level.ok_or_else(|| damaged("has a level that is none"))?.num_bits;
+            let num_bits = level.ok_or_else(|| damaged("names a level that does not exist"))?.num_bits;
             let piece = difference::read(self.run_bits(number, num_bits).as_deref(), num_bits, from)?;
             append(&mut bytes, end, &piece, num_bits);
             end += num_bits;

@@ -42,7 +42,7 @@ impl<'a> Bytes<'a> {
                 return Ok(number);
             }
         }
-        Err(damaged("holds a number beyond all"))
+        Err(damaged("has a number that is too large"))
     }
 }
 
@@ -155,13 +155,13 @@ pub(super) fn write(base: Option<&[u8]>, new: &[u8], count: u64, out: &mut Vec<u
 pub(super) fn read(base: Option<&[u8]>, count: u64, from: &mut Bytes<'_>) -> Result<Vec<u8>> {
     let len = usize::try_from(count.div_ceil(8)).unwrap_or(usize::MAX);
     let base = base.filter(|base| base.len() == len);
-    let equal = || base.map(<[u8]>::to_vec).ok_or_else(|| damaged("builds on what the other version has not"));
+    let equal = || base.map(<[u8]>::to_vec).ok_or_else(|| damaged("refers to data that the other version lacks"));
     match *from.take(1)? {
         [SAME] => equal(),
         [WHOLE] => {
             let bits = from.take(len)?.to_vec();
             let over = bits.last().is_some_and(|&last| count & 7 > 0 && last >> (count & 7) > 0);
-            if over { Err(damaged("has bits behind the last")) } else { Ok(bits) }
+            if over { Err(damaged("has bits after the last")) } else { Ok(bits) }
         }
         [PLACES] => {
             let mut bits = equal()?;
@@ -171,13 +171,13 @@ pub(super) fn read(base: Option<&[u8]>, count: u64, from: &mut Bytes<'_>) -> Res
             change(&mut bits, count, (number, width), codes)?;
             Ok(bits)
         }
-        _ => Err(damaged("has a part of no kind")),
+        _ => Err(damaged("has a part of unknown kind")),
     }
 }
 
 /// Flips `number` of `count` bits.
 fn change(bits: &mut [u8], count: u64, (number, width): (u64, u8), codes: &[u8]) -> Result<()> {
-    let wrong = || damaged("names a bit that is none");
+    let wrong = || damaged("names a bit beyond its level");
     if number > count || u32::from(width) > golomb::MOST_RICE_BITS {
         return Err(wrong());
     }
@@ -196,7 +196,7 @@ fn change(bits: &mut [u8], count: u64, (number, width): (u64, u8), codes: &[u8])
         next = place + 1;
     }
     let rest = (at..end).any(|at| bit(codes, at) > 0);
-    if end - at < 8 && !rest { Ok(()) } else { Err(damaged("has codes that belong to nothing")) }
+    if end - at < 8 && !rest { Ok(()) } else { Err(damaged("has unused codes")) }
 }
 
 #[cfg(test)]

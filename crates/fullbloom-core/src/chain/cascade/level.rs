@@ -22,7 +22,7 @@ pub(super) fn numbers(runs: usize, parts: usize) -> impl Iterator<Item = usize> 
     (0..runs).map(later).chain(parts..)
 }
 
-/// How many bits, and probes a key.
+/// How many bits, and probes per key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Level {
     /// m.

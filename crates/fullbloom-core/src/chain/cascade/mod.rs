@@ -45,7 +45,7 @@ structure! {
     /// second; for any other key the result means nothing, so there is no `in`. verify() looks up all keys.
     ///
     /// Cost: about 1.44 r log2(s/r) + 4.2 r bits, r keys of the smaller set, s of the larger: 9.0 bits for each of r where
-    /// s is ten times as many; about 0.03 us a key to build; a few cache lines per lookup. Raises ParameterError for sets that
+    /// s is ten times as many; about 0.03 us per key to build; a few cache lines per lookup. Raises ParameterError for sets that
     /// overlap, KeyTypeError, FilterMemoryError. Source: Larisch et al., CRLite, IEEE S&P 2017.
     ///
     /// >>> from fullbloom import FilterCascade
@@ -278,7 +278,7 @@ impl Loadable for FilterCascade {
         let Stored { num_included: included, num_excluded: excluded, num_levels: levels } = Stored::read(&whole)?;
         if levels as usize > MOST_LEVELS || (levels == 0) != (included.min(excluded) == 0) {
             return Err(Error::Format(format!(
-                "the file says that {levels} levels tell {included} keys from {excluded}; it is damaged"
+                "the file states {levels} levels for {included} and {excluded} keys; it is damaged"
             )));
         }
         if filters > u64::from(levels) || (filters == 0) != (kind == LevelKind::Packed || levels == 0) {
@@ -296,7 +296,7 @@ impl Loadable for FilterCascade {
         let parts = load_parts(header, kind, filters as u16, whole.params.len(), hasher, memory)?;
         let packed = u64::from(levels) - filters + later as u64;
         let table = memory(kind::LEVELS, 0, packed.max(1))?;
-        let wrong = || Error::format("the file's table of levels is none; it is damaged");
+        let wrong = || Error::format("the file's level table is invalid; it is damaged");
         let (rows, rest) = table.words().split_at_checked(packed as usize).ok_or_else(wrong)?;
         let bits = rows.iter().try_fold(0u64, |sum, &row| Some(sum + Level::checked(u64::from_le(row))?.num_bits));
         let bits = bits.filter(|_| rest.iter().all(|&word| word == 0)).ok_or_else(wrong)?;
@@ -308,7 +308,7 @@ impl Loadable for FilterCascade {
     fn check_cells(&self) -> Result<()> {
         self.parts.iter().try_for_each(Part::check_cells)?;
         if !is_zero_from(self.bits.words(), self.packed_bits()) {
-            return Err(Error::format("the file has bits behind its last level; it is damaged"));
+            return Err(Error::format("the file has bits after its last level; it is damaged"));
         }
         Ok(())
     }

@@ -104,7 +104,7 @@ fn errors_in(new: &FilterCascade, r: u64, s: u64, changed: u64) -> usize {
     yes + (r + changed..r + s).chain(0..changed).filter(|&i| new.contains_hash(hash(i))).count()
 }
 
-/// Another version of `0..r` told from `r..r + s`: `changed` keys go, and as many come.
+/// Another version of the cascade of `0..r` against `r..r + s`: `changed` keys go, and as many come.
 fn changed(base: &FilterCascade, r: u64, s: u64, changed: u64) -> FilterCascade {
     let (yes, no) =
         (set((changed..r).chain(1 << 40..(1 << 40) + changed)), set((r + changed..r + s).chain(0..changed)));

@@ -114,7 +114,7 @@ impl DynamicCuckooFilter {
         let copies: u64 = self.chain.stages.iter().map(|stage| stage.copies(spot)).sum();
         if copies < 2 * u64::from(self.plan.shape.bucket_size) {
             return Error::Capacity(format!(
-                "no room within 500 moves for this key, though {} keys lie in {} stages of {} slots: too many keys \
+                "no free slot within 500 moves for this key, although {} keys are in {} stages of {} slots: too many keys \
                  share its buckets, as keys that somebody chose do; nothing was changed, and other keys are still \
                  taken; pass secret= where strangers choose keys",
                 self.num_added(),
@@ -123,7 +123,7 @@ impl DynamicCuckooFilter {
             ));
         }
         Error::Capacity(format!(
-            "the filter holds {copies} copies of this key, and no stage has room for another; it cannot be added \
+            "the filter holds {copies} copies of this key, and no stage has space for another; it cannot be added \
              again before it is removed (ask `in` first to store each key once, and pass secret= where strangers choose keys)"
         ))
     }

@@ -235,7 +235,7 @@ fn copies_beyond_both_buckets_go_to_the_stages_that_so_many_keys_may_have() {
     let error = filter.add_hash(5).unwrap_err();
     assert!(error.to_string().contains("8 copies") && bytes(&filter) == before && !filter.is_full());
     filter.add_hash(6).unwrap();
-    // The first stage has room, so all others go there.
+    // The first stage has free space, so all others go there.
     assert_eq!(filter.chain.stages[0].num_added(), 5);
     for copies in (0..8).rev() {
         assert!(filter.remove_hash(5).unwrap());

@@ -8,7 +8,7 @@ fn pairs(pairs: impl IntoIterator<Item = (u64, u64)>) -> RecordSet<2> {
     records.try_into().unwrap()
 }
 
-/// Numbers of so many bits, one a key; the largest that there is stands among them.
+/// Numbers of so many bits, one per key, including the largest.
 fn values(number: u64, bits: u32) -> Vec<(u64, u64)> {
     let value = |i| if i == number / 2 { u64::MAX } else { hash(i ^ 1 << 50) };
     (0..number).map(|i| (i, value(i) >> (64 - bits))).collect()

@@ -49,7 +49,7 @@ structure! {
     /// and any memory; the union of two sets of one capacity has the bytes of the set of all their keys.
     ///
     /// Raises ParameterError, also for more keys than capacity, ParameterTypeError, FilterMemoryError; merge raises
-    /// FilterFull. Cost: P + 1 + 1 / ((1 - fpr)^(-2^P) - 1) bits a key and 0.13 for the index of blocks: 8.2 at 1 %, where
+    /// FilterFull. Cost: P + 1 + 1 / ((1 - fpr)^(-2^P) - 1) bits per key and 0.13 for the index of blocks: 8.2 at 1 %, where
     /// the bound of filters is 6.64 and that of sorted lists 8.09. A lookup decodes half a block, 64 codes on average; after
     /// a smaller hash of the same block it continues from there, so sort hashes for contains_hashed. Source:
     /// Golomb, IEEE Trans. Information Theory 12(3), 1966; Putze, Sanders, Singler, WEA 2007; parameters as in BIP 158.

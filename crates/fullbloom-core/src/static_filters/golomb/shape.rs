@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::scheme::fastrange;
 use crate::sizing::golomb;
 
-/// Keys of a block at capacity: a lookup decodes half of them, and their offset takes 0.13 bits a key.
+/// Keys of a block at capacity: a lookup decodes half of them, and their offset takes 0.13 bits per key.
 const KEYS_A_BLOCK: u64 = 128;
 
 /// Number of blocks, values of each, and bits of a remainder.

@@ -1,4 +1,4 @@
-//! [`RecordSet`]: all records of a structure that is to be built, sorted on demand.
+//! [`RecordSet`]: all records from which a structure is built, sorted on demand.
 
 use std::sync::{Arc, PoisonError, RwLock};
 

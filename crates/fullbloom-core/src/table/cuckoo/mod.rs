@@ -47,7 +47,7 @@ structure! {
         /// rate of false positives at capacity.
         fpr: "float" = 0.01;
         *;
-        /// fingerprints a bucket, 1, 2, 4 or 8; 4 takes the least space for most rates, 1 may be full early by
+        /// fingerprints per bucket, 1, 2, 4 or 8; 4 takes the least space for most rates, 1 may be full early by
         /// chance.
         bucket_size: "int" = 4;
         /// 4 to 32; given, it decides the rate in the place of fpr, and target_fpr tells which.
@@ -63,7 +63,7 @@ structure! {
     /// only keys that share their buckets are refused: anyone who knows the hash can choose such keys; secret=
     /// prevents it. An add makes at most 500 moves. To grow, see DynamicCuckooFilter.
     /// Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is allocated.
-    /// Cost: 10.5, 13.7 and 17.9 bits a key at 1, 0.1 and 0.01 %; 13 ns a lookup, 41 ns an add in batches
+    /// Cost: 10.5, 13.7 and 17.9 bits per key at 1, 0.1 and 0.01 %; 13 ns per lookup, 41 ns per add in batches
     /// of 10 million keys, filled to 95 %.
     /// Source: Fan, Andersen, Kaminsky, Mitzenmacher, CoNEXT 2014; 1 - (1 - 1/(2^f - 1))^(2 b load).
     ///
@@ -198,7 +198,7 @@ impl CuckooFilter {
                 self.shape.slots()
             )),
             Refused::Crowded => Error::Capacity(format!(
-                "no room within 500 moves for this key, though {} keys lie in {} slots: too many keys share its buckets, \
+                "no free slot within 500 moves for this key, although {} keys are in {} slots: too many keys share its buckets, \
                  as keys that somebody chose do; nothing was changed, and other keys are still taken; pass secret= where \
                  strangers choose keys",
                 self.load.added,

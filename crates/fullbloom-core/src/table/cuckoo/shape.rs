@@ -24,7 +24,7 @@ pub struct CuckooShape {
     pub bucket_size: u32,
     /// f: 4 to 32.
     pub fingerprint_bits: u32,
-    /// Buckets are stored sorted, a bit a slot shorter.
+    /// Buckets are stored sorted, a bit per slot shorter.
     pub semi_sort: bool,
 }
 

@@ -4,7 +4,7 @@ use crate::structure::Mergeable;
 use crate::structure::conformance::{counting, lying, removing};
 use crate::structure::testing::{hash, reloaded};
 
-/// Full as soon as half of its slots are taken and a key finds no room.
+/// Full as soon as half of its slots are taken and a key finds no free slot.
 fn create(shape: CuckooShape) -> CuckooFilter {
     CuckooFilter::new(shape, shape.slots().div_ceil(2), 0.5, KeyHasher::seeded(0)).unwrap()
 }

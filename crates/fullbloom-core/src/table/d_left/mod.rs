@@ -49,7 +49,7 @@ structure! {
     /// Raises ParameterError, ParameterTypeError, FilterMemoryError; FilterFull when all buckets of a key
     /// are full, which changes nothing: remove keys and continue. Up to capacity, it did not occur in simulations
     /// with 3 or more sub-tables and at most 3 copies per key; with 2 sub-tables, it did for one key in 10^7.
-    /// Cost: 16.8, 21.6 and 25.2 bits a key at 1, 0.1 and 0.01 %; d cache misses a key.
+    /// Cost: 16.8, 21.6 and 25.2 bits per key at 1, 0.1 and 0.01 %; d cache misses per key.
     /// Source: Bonomi, Mitzenmacher, Panigrahy, Singh, Varghese, ESA 2006; rate 1 - (1 - 1/(B R))^n, about
     /// d * load * 2^-r.
     ///

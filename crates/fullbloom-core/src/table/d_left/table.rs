@@ -9,7 +9,7 @@
 //!   s_i(q) = floor(rotl((q + 1) (2i + 1) M1, 32) M2 B / 2^64), products mod 2^64.
 //!
 //! For a given remainder each sub-table only turns the ring of buckets, so (bucket, remainder) is a
-//! *permutation* of f: a cell names the fingerprint it stands for, two fingerprints never share a
+//! *permutation* of f: a cell identifies its fingerprint, two fingerprints never share a
 //! cell, and removing takes out what was put in. With independent buckets and remainders it would
 //! not, and keys would vanish.
 //!

@@ -15,7 +15,7 @@
 //! for most keys. The spare is a blocked Bloom filter (scheme `columns` over s): it never refuses.
 //!
 //! ```text
-//! rate = a 2^-r + share p'       a keys a slot, share of the keys passed on, p' the spare's rate
+//! rate = a 2^-r + share p'       a keys per slot, share of the keys passed on, p' the spare's rate
 //! share = P(X >= k) - k / (a k) P(X > k),  X ~ Poisson(a k)
 //! ```
 
@@ -62,8 +62,8 @@ structure! {
     /// Never misses a key that was added; past capacity the rate rises, CapacityWarning is given once, and no
     /// key is refused. Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is
     /// allocated.
-    /// Cost: 11.1, 11.5, 14.4 and 19.8 bits a key at 1, 0.4, 0.1 and 0.01 % (its own steps: a remainder has
-    /// 5, 8, 10, 13, 15, 18, 21 or 23 bits); about 40 ns a lookup, 47 ns an add in batches.
+    /// Cost: 11.1, 11.5, 14.4 and 19.8 bits per key at 1, 0.4, 0.1 and 0.01 % (its own steps: a remainder has
+    /// 5, 8, 10, 13, 15, 18, 21 or 23 bits); about 40 ns per lookup, 47 ns per add in batches.
     /// Source: Even, Even, Morrison, PVLDB 15(7), 2022; load 2^-r + share * spare rate.
     ///
     /// >>> from fullbloom import PrefixFilter
@@ -203,7 +203,7 @@ impl PrefixFilter {
         (items, if items.is_finite() { law.fpr(items) } else { 1.0 })
     }
 
-    /// Keys a slot, share of the fingerprints that look in the spare, rate of the spare.
+    /// Keys per slot, share of the fingerprints that look in the spare, rate of the spare.
     fn state(&self) -> (f64, f64, f64) {
         self.state_of(self.survey_all(), self.spare_state())
     }
@@ -337,13 +337,13 @@ impl Loadable for PrefixFilter {
         let bins = self.bins.words().chunks_exact(self.shape.bin_words()).take(self.shape.bins as usize);
         for (i, bin) in bins.enumerate() {
             if !bins::is_sound(bin, width) {
-                return Err(Error::format(format!("bin {i} of the file holds what no bin can; it is damaged")));
+                return Err(Error::format(format!("bin {i} of the file is invalid; it is damaged")));
             }
             held += u64::from(bins::len(bin));
             passes |= bins::overflowed(bin);
         }
         if passes != self.spare.words().iter().any(|&word| word != 0) {
-            return Err(Error::format("the bins of the file and its spare tell of different keys; it is damaged"));
+            return Err(Error::format("the bins and the spare filter of the file do not match; it is damaged"));
         }
         if held > added || !passes && held < added {
             return Err(Error::format(format!(

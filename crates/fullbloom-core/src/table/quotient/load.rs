@@ -1,6 +1,6 @@
 //! A quotient filter from its file.
 //!
-//! Opening reads the header only, unless every byte is to be checked: then one walk over runs and quotients checks that
+//! Opening reads the header only, unless every byte must be checked: then one walk over runs and quotients checks that
 //! runs, offsets and the number of slots in use agree. If a table is not checked, operations may meet cells that no table
 //! could have: they end soon, and answer "perhaps" or that the file is damaged.
 

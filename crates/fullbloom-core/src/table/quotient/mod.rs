@@ -11,13 +11,13 @@
 //! arrays describe this:
 //!
 //! * `occupied`, a bit a quotient: some key has this quotient;
-//! * `runends`, a bit a slot: a run ends here. The i-th occupied quotient has the i-th run;
+//! * `runends`, a bit per slot: a run ends here. The i-th occupied quotient has the i-th run;
 //! * `offsets`, a byte a block of 64 slots: how many slots from the first of the block on belong to
-//!   runs of earlier quotients; 255 stands for 255 or more, which is then counted from the blocks
+//!   runs of earlier quotients; 255 means 255 or more, which is then counted from the blocks
 //!   before. With these, rank and select need to look at one block and its neighbours only.
 //!
 //! A slot holds `remainder << c | count - 1`. Without counting c is 0 and every copy of a
-//! fingerprint has a slot of its own; with it c is 8 and a slot stands for up to 256 copies. Of the
+//! fingerprint has a slot of its own; with it c is 8 and a slot represents up to 256 copies. Of the
 //! slots with equal remainders all but the last are full. Free slots are zero. The bits of a table
 //! are therefore a function of the multiset of its fingerprints, whatever the order of operations.
 //!
@@ -73,8 +73,8 @@ structure! {
     /// a quarter full, 4096, 16,384 and 65,536 for each quarter more, which bounds the work of an add. Random keys
     /// never reach it; keys chosen by anyone who knows the hash do (pass secret=), and so do copies of one key
     /// (pass counting=True). num_added counts distinct fingerprints.
-    /// Cost: slots / keys * (r + 2.125) bits a key with r = log2(load / fpr): 9.6 at 1 % when 95 % full,
-    /// twice that just past a power of two; 25 ns a lookup, 35 (half full) to 80 ns (95 % full) an add.
+    /// Cost: slots / keys * (r + 2.125) bits per key with r = log2(load / fpr): 9.6 at 1 % when 95 % full,
+    /// twice that just past a power of two; 25 ns per lookup, 35 (half full) to 80 ns (95 % full) per add.
     /// Source: Bender et al., PVLDB 5(11), 2012, laid out as by Pandey et al., SIGMOD 2017; rate
     /// 1 - (1 - 2^-(q+r))^n, about 1 - exp(-load / 2^r).
     ///

@@ -36,7 +36,7 @@ enum Format {
     Lines,
     /// Rows of cells; the columns from 0, ascending, each with its place in the key.
     Rows(Table, Vec<(usize, usize)>),
-    /// An object a line.
+    /// One object per line.
     Objects(Names),
 }
 
@@ -59,7 +59,7 @@ impl Selection {
     /// Cells of `columns`, counted from 0; several make a tuple.
     pub fn rows(hasher: KeyHasher, table: Table, columns: &[usize], types: &[KeyType]) -> Result<Self> {
         if !table.delimiter.is_ascii() || matches!(table.delimiter, b'"' | b'\n' | b'\r') {
-            return Err(Error::parameter("the delimiter is one byte of ASCII, and no quote and no end of a line"));
+            return Err(Error::parameter("the delimiter must be one ASCII byte, and neither a quote nor a line end"));
         }
         let mut wanted: Vec<_> = columns.iter().enumerate().map(|(place, &column)| (column, place)).collect();
         wanted.sort_unstable();

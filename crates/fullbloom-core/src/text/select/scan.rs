@@ -102,7 +102,7 @@ impl<'a> Scanner<'a> {
         match self.peek() {
             b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => self.at += 1,
             b'u' if hex(&self.bytes[self.at + 1..self.end.min(self.at + 5)]) => self.at += 5,
-            _ => return Err(self.expected("an escape that is none")),
+            _ => return Err(self.expected("an invalid escape")),
         }
         Ok(())
     }

@@ -71,7 +71,7 @@ class Filters:
             int | None, Query(ge=1, le=_MAX_PAGES, description="number of the page, instead of after")
         ] = None,
         *,
-        figures: Annotated[bool, Query(description="adds fill and operations a second")] = False,
+        figures: Annotated[bool, Query(description="adds fill and operations per second")] = False,
     ) -> Any:
         """Filters in order of their names or of a figure, one page at a time.
 

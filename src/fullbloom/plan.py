@@ -318,7 +318,7 @@ def _extra_capabilities(row: dict[str, Any], takes: Callable[..., bool]) -> set[
 
     ``takes``: `registry.is_open` or `registry.is_built`, for those of keys alone.
     """
-    alike = [other for other in registry.rows() if other["adds"] == row["adds"]]
+    alike = [other for other in registry.rows() if registry.has_entry_of(other, row)]
     of_keys = [other for other in registry.rows() if takes(other, "key")]
     more, less = ({word for other in some for word in other["capabilities"]} for some in (alike, of_keys))
     return more - less

@@ -30,8 +30,9 @@ def flat(view: memoryview) -> list[int]:
 
 def fill(made) -> memoryview:
     """Some keys, with the value 3 where the structure takes one."""
-    keys = [key for key in KEYS if type(key) is int or registry.find_row(made)["adds"] != "number"]
-    if registry.find_row(made)["adds"] == "pair":
+    row = registry.find_row(made)
+    keys = [key for key in KEYS if type(key) is int or not registry.is_open(row, "number")]
+    if registry.is_open(row, "key", "value"):
         made.update(keys, [1] * len(keys))
     else:
         made.update(keys)

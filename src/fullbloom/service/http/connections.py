@@ -12,7 +12,7 @@ _GRACE = 0.2
 class Connection(Protocol):
     """A connection that can be closed."""
 
-    def cut(self) -> None:
+    def abort(self) -> None:
         """Close at once."""
 
 
@@ -47,7 +47,7 @@ class Connections:
         if len(self._all) >= self._most:
             longest = self._find_longest() or connection
             self.remove(longest)
-            longest.cut()
+            longest.abort()
             if longest is connection:
                 return
         self._all.add(connection)

@@ -224,9 +224,9 @@ def test_an_unclosed_quote_in_a_large_table_loses_one_row(fullbloom, tmp_path):
     ("kind", "cell", "result"),
     [
         ("int", "1.5", '"1.5" is not a valid int'),
-        ("uuid", "12", "no uuid"),
-        ("bool", "yes", "no bool"),
-        ("float", "x", "no float"),
+        ("uuid", "12", "not a valid uuid"),
+        ("bool", "yes", "not a valid bool"),
+        ("float", "x", "not a valid float"),
     ],
 )
 def test_a_key_of_another_type_is_named(fullbloom, refused, tmp_path, kind, cell, result):

@@ -108,9 +108,9 @@ def test_the_page_has_a_row_for_every_attack_with_what_the_script_measures() -> 
 
 def test_a_table_is_written_between_the_marks_and_read_back() -> None:
     row = rows.Row("a", "b", "c", "d", "e", "f")
-    text = page.written(page.PAGE.read_text(), page.table([row]))
+    text = page.insert_table(page.PAGE.read_text(), page.table([row]))
     assert page.shown_in(text) == [["a", "b", "c", "d", "e", "f"]]
-    assert page.written(text, page.table([row])) == text
+    assert page.insert_table(text, page.table([row])) == text
 
 
 @for_each("name", sorted(p.name for p in (DOCS / "filters").glob("*.md") if p.name not in KEYLESS))

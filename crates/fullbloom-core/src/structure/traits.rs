@@ -107,7 +107,7 @@ pub trait Filter: Send + Sync + Sized {
     fn law_of_bits(&self) -> Option<(Box<dyn Law>, u64)> {
         None
     }
-    /// The model rate by [`Filter::num_added`] alone, without a look at the cells, if there is a law for it.
+    /// The model rate by [`Filter::num_added`] alone, without reading the cells, if there is a law for it.
     fn fpr_by_count(&self) -> Option<f64> {
         None
     }

@@ -119,7 +119,7 @@ pub struct Store {
     catalogue_lock: Mutex<()>,
     /// The names of other nodes, with their addresses.
     remote_names: RwLock<HashMap<String, String>>,
-    /// Changes with every change of the catalogue. Whoever caches an entry compares it.
+    /// Changes with every change of the catalogue. Caches of entries compare it.
     epoch: AtomicU64,
     /// The number of the last record about names and expiries.
     catalogue_lsn: AtomicU64,

@@ -18,8 +18,7 @@ mod slot;
 pub use self::slot::Entry;
 
 use self::search::{BLOCK, fetch_block, find_from, search};
-use self::slot::{Slot, is_free, pack, state, unpack};
-use super::mixing::MIX;
+use self::slot::{MIX, Slot, is_free, pack, state, unpack};
 use super::positions::Positions;
 use crate::cells::Memory;
 use crate::error::{Error, Result};

@@ -1,8 +1,7 @@
 //! Searches of the slots of a directory, some of them at once.
 
-use super::super::mixing::MIX;
 use super::super::positions::Positions;
-use super::slot::{Slot, is_free};
+use super::slot::{MIX, Slot, is_free};
 use crate::isa::prefetch;
 use crate::scheme::fastrange;
 

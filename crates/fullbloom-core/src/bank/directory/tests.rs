@@ -1,4 +1,4 @@
-use super::super::mixing::UNMIX;
+use super::slot::UNMIX;
 use super::*;
 use crate::hash::splitmix::mix;
 use std::collections::BTreeMap;

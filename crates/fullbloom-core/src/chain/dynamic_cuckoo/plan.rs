@@ -53,7 +53,7 @@ impl Plan {
             check_telling(fpr, max_stages, &shape)?;
             return Ok(Plan { capacity, fpr, max_stages, shape, stage_fpr });
         }
-        // Whatever but the rate is wrong with the parameters is wrong with the widest table too.
+        // Any invalid parameter except the rate is also invalid for the widest table.
         table(fpr, Some(*FINGERPRINT_BITS.end()))?;
         let stage_fpr = each_of(fpr, stages);
         let shape = table(stage_fpr, None).map_err(|error| match error {

@@ -22,10 +22,9 @@ use crate::blocking::aside;
 use crate::log::Durability;
 use crate::store::{self, Entry, Lsn};
 
-mod cached;
 mod filters;
 
-use cached::CachedEntry;
+use filters::CachedEntry;
 
 /// Replies are sent before more commands are executed once they have this many bytes. A modest reply on top of them
 /// still fits into the bytes that are not charged.

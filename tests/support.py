@@ -215,7 +215,7 @@ def binomial_sd(rate: float, trials: int) -> float:
     return math.sqrt(rate * (1.0 - rate) / trials)
 
 
-def pooled(rates: Iterable[float], target: float, trials: int) -> tuple[float, float]:
+def pool(rates: Iterable[float], target: float, trials: int) -> tuple[float, float]:
     """Mean of the rates of several filters, and the standard deviation of that mean.
 
     Two sources add: a filter's own rate differs from the next one's (measured between the filters), and a
@@ -256,7 +256,7 @@ def scatter_of_mean(values: Iterable[float], cases: int = 1) -> tuple[float, flo
     SIGMAS deviations for one, measured on the values.
     """
     measured = list(values)
-    mean, sd = pooled(measured, 0.0, 1)
+    mean, sd = pool(measured, 0.0, 1)
     return mean, student(sigmas_of(cases), len(measured) - 1) * sd
 
 

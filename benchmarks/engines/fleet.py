@@ -73,7 +73,7 @@ def tasks(port: int) -> Iterator[str]:
         yield _format_ratio(f"{TASKS} tasks, {call}", rates[f"async {call}"], rates[call])
 
 
-def _timed(call: Callable[[Any], Any], batches: list[Any]) -> float:
+def _time(call: Callable[[Any], Any], batches: list[Any]) -> float:
     begun = time.perf_counter()
     for batch in batches:
         call(batch)
@@ -118,7 +118,7 @@ def _by_turns(what: str, filters: dict[str, RedisBloomFilter]) -> Iterator[str]:
         for name, each in filters.items():
             batches = [np.arange(n * BATCH, (n + 1) * BATCH) for n in itertools.islice(numbers, MANY)]
             for call in ("add_many", "contains_many"):
-                rates.setdefault((name, call), []).append(_timed(getattr(each, call), batches))
+                rates.setdefault((name, call), []).append(_time(getattr(each, call), batches))
     for (name, call), measured in rates.items():
         yield _format_ratio(f"{what}, {name}, {call}", measured, rates["one server", call])
 
@@ -161,7 +161,7 @@ def kinds(port: int) -> Iterator[str]:
                 batches = [np.arange(n * BATCH, (n + 1) * BATCH) for n in itertools.islice(numbers, MANY)]
                 for call in ("add_many", "contains_many", "discard_many"):
                     if hasattr(each, call):
-                        rates.setdefault((name, call), []).append(_timed(getattr(each, call), batches))
+                        rates.setdefault((name, call), []).append(_time(getattr(each, call), batches))
         for (name, call), measured in rates.items():
             yield _format_ratio(f"{name}, {call}", measured, rates["plain", call.replace("discard", "add")])
 

@@ -68,7 +68,7 @@ def worker(keys: int, rounds: int, value_bits: int, check_bits: int) -> dict[str
         with clock.no_gc():
             for name in clock.rotated(list(ours), round_):
                 build, options = ours[name]
-                bits[name] = _timed(
+                bits[name] = _time(
                     samples[name],
                     lambda: build(members, values, **options),  # noqa: B023
                     lambda instance, some: instance.get_many(some),
@@ -79,7 +79,7 @@ def worker(keys: int, rounds: int, value_bits: int, check_bits: int) -> dict[str
                 few = keys // 10
                 lists = {op: rival.keys(some[:few]) for op, some in batches.items()}
                 some = values[:few].tolist()
-                bits[rival.name] = _timed(
+                bits[rival.name] = _time(
                     samples[rival.name],
                     lambda: rival.build(lists[OPERATIONS[1]], some),  # noqa: B023
                     rival.get_many,
@@ -89,7 +89,7 @@ def worker(keys: int, rounds: int, value_bits: int, check_bits: int) -> dict[str
     return {"samples": samples, "bits": bits, "missing": missing}
 
 
-def _timed(into: dict[str, Any], build: Any, get_many: Any, batches: dict[str, Any], nbytes: Any) -> float:
+def _time(into: dict[str, Any], build: Any, get_many: Any, batches: dict[str, Any], nbytes: Any) -> float:
     """Appends one sample of each operation; bits per key."""
     kept: list[Any] = []
     count = len(batches[OPERATIONS[1]])

@@ -108,7 +108,7 @@ def ask(fullbloom, folder):
     return partial(fullbloom, cwd=folder)
 
 
-def hidden(folder):
+def hide(folder):
     return [path.name for path in folder.iterdir() if path.name.startswith(".")]
 
 
@@ -154,7 +154,7 @@ def test_an_invalid_input_is_refused_in_one_line(ask, folder, command, path):
     if unread or path in {"folder", "loop", "f/x", "n" * 5000, ""}:
         assert done.returncode == 2
         assert done.stdout == b""
-    assert not hidden(folder), text
+    assert not hide(folder), text
 
 
 @pytest.mark.parametrize("command", READS.values(), ids=READS)
@@ -179,7 +179,7 @@ def test_an_output_that_cannot_be_written_is_refused_before_anything_is_printed(
     done = ask(*fill_in(command, path), stdin=b"a\nb\na\n")
     sound(done, codes=(2,))
     assert done.stdout == b""
-    assert not hidden(folder)
+    assert not hide(folder)
 
 
 @pytest.mark.parametrize("command", WRITES.values(), ids=WRITES)

@@ -61,7 +61,7 @@ def text() -> bytes:
     return b"\n".join(lines) + b"\n"
 
 
-def piped(program: list[str], *arguments: object, stdin: bytes) -> bytes:
+def run_piped(program: list[str], *arguments: object, stdin: bytes) -> bytes:
     """What comes out of the far end of a shell pipe."""
     command = " ".join([*program, *map(str, arguments)])
     done = subprocess.run(["bash", "-o", "pipefail", "-c", f"cat | {command} | cat"], input=stdin,
@@ -77,7 +77,7 @@ def test_kind_offers_every_row_of_the_registry():
 @pytest.mark.parametrize("kind", KEEPING)
 def test_dedup_keeps_the_first_of_each_line(program, exact, text, kind):
     options = ["-q", "--seed", 1, "--fpr", rate_of(kind), *size_options(kind)]
-    assert_first_of_each(piped(program, "dedup", *options, stdin=text), exact(text), kind)
+    assert_first_of_each(run_piped(program, "dedup", *options, stdin=text), exact(text), kind)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KEEPING if not find_kind(kind).is_growing])
@@ -119,16 +119,17 @@ def test_seen_marks_repeated_lines(fullbloom, program, kind):
     options = ["-q", "--fpr", rate_of(kind), *size_options(kind)]
     lines = b"a\nb\r\na\nb\nc"
     assert (
-        piped(program, "seen", "--mark", *options, stdin=lines) == b"new\ta\nnew\tb\r\nold\ta\nold\tb\nnew\tc"
+        run_piped(program, "seen", "--mark", *options, stdin=lines)
+        == b"new\ta\nnew\tb\r\nold\ta\nold\tb\nnew\tc"
     )
-    assert piped(program, "seen", "--old-only", *options, stdin=lines) == b"a\nb\n"
+    assert run_piped(program, "seen", "--old-only", *options, stdin=lines) == b"a\nb\n"
     assert fullbloom("seen", "--new-only", *options, stdin=lines, check=0).stdout == b"a\nb\r\nc"
 
 
 @pytest.mark.parametrize("kind", KEEPING)
 def test_build_check_and_info_agree(fullbloom, program, text, tmp_path, kind):
     path = tmp_path / "f.bloom"
-    piped(
+    run_piped(
         program,
         "build",
         path,

@@ -160,7 +160,7 @@ def test_a_stated_length_allocates_no_memory(name: str, call: str, with_room: Wi
     assert outcome == (["refused", "True"] if wanted else ["answered"]) + ["True", str(added)]
 
 
-def nulled(kind: str) -> str:
+def with_nulls(kind: str) -> str:
     """A column of 32 million rows of this type, all its bytes zero, every eighth row a null."""
     buffers = {
         "int8": "pa.int8(), n, [valid, z(n)]",
@@ -186,7 +186,7 @@ KINDS = ["int8", "int64", "bool", "string", "large_string", "fixed_size_binary",
 def test_columns_with_nulls_are_processed_in_chunks(kind: str, with_room: WithRoom) -> None:
     """32 million rows: their hashes would take 256 MB, their marks 32 MB twice; 96 MB are available."""
     outcome = with_room(
-        128 << 20, nulled(kind), "f.update(keys); assert f.contains_many(keys).null_count == n // 8"
+        128 << 20, with_nulls(kind), "f.update(keys); assert f.contains_many(keys).null_count == n // 8"
     )
     assert outcome == ["answered", "True", "1"]
 
@@ -195,7 +195,12 @@ def test_columns_with_nulls_are_processed_in_chunks(kind: str, with_room: WithRo
 def test_hashes_of_a_column_that_cannot_be_allocated_are_a_memory_error(
     kind: str, with_room: WithRoom
 ) -> None:
-    assert with_room(96 << 20, nulled(kind), "fullbloom.hash_many(keys)") == ["refused", "True", "True", "0"]
+    assert with_room(96 << 20, with_nulls(kind), "fullbloom.hash_many(keys)") == [
+        "refused",
+        "True",
+        "True",
+        "0",
+    ]
 
 
 ANSWERED = ["answered", "True", "1"]

@@ -77,7 +77,7 @@ def post(server: Any, path: str, **body: Any) -> Any:
     return answer.json()
 
 
-def dumped(server: Any, path: str) -> bytes:
+def load_dump(server: Any, path: str) -> bytes:
     """Return the file of a filter."""
     data: bytes = server.http.get(f"{path}/dump").content
     return data

@@ -30,7 +30,7 @@ def kinds() -> list[Any]:
     return [*rows.values(), BankKind()]
 
 
-def added(f: Any, keys: list[Any]) -> list[Any]:
+def add(f: Any, keys: list[Any]) -> list[Any]:
     return [f.add(key) for key in keys]
 
 
@@ -39,11 +39,11 @@ def look_up(f: Any, keys: list[Any]) -> list[Any]:
     return list(f.includes_many(keys) if hasattr(f, "includes_many") else f.contains_many(keys))
 
 
-def removed(f: Any, keys: list[Any]) -> list[Any]:
+def remove(f: Any, keys: list[Any]) -> list[Any]:
     return list(f.discard_many(keys))
 
 
-def counted(f: Any, keys: list[Any]) -> list[Any]:
+def count(f: Any, keys: list[Any]) -> list[Any]:
     return list(f.count_many(keys))
 
 
@@ -53,10 +53,10 @@ def get_values(f: Any, keys: list[Any]) -> list[Any]:
 
 #: Actions on keys: the member of the response, and the operation in a process.
 ON_KEYS: dict[str, tuple[str, Callable[[Any, list[Any]], list[Any]]]] = {
-    "add": ("new", added),
+    "add": ("new", add),
     "check": ("found", look_up),
-    "remove": ("removed", removed),
-    "count": ("counts", counted),
+    "remove": ("removed", remove),
+    "count": ("counts", count),
     "values": ("values", get_values),
 }
 #: Actions on the whole filter, each tested below.

@@ -65,10 +65,10 @@ class Subject:
             own_pairs = BankKind().filled(pairs(KEYS), 1000, seed=7)
             self.client.execute_command("BLOOM.RESTORE", self.name, own_pairs.to_bytes())
         elif self.kind in OTHERS:
-            add, *options = OTHERS[self.kind]
+            command, *options = OTHERS[self.kind]
             self.client.execute_command("BLOOM.CREATE", self.name, "KIND", self.kind, "keyed", "no", *options)
             for key in KEYS:
-                self.client.execute_command(add, self.name, key)
+                self.client.execute_command(command, self.name, key)
         elif self.kind == NOTE:
             self.client.execute_command("SET", self.name, "text")
 
@@ -95,11 +95,11 @@ class Subject:
         return self.client.execute_command(f"{family}.MEXISTS", self.name, *keys)
 
 
-def packed(keys: list[str]) -> bytes:
+def pack(keys: list[str]) -> bytes:
     return b"".join(struct.pack("<I", len(key)) + key.encode() for key in keys)
 
 
-def hashed(keys: list[str]) -> bytes:
+def hash_keys(keys: list[str]) -> bytes:
     return b"".join(struct.pack("<Q", h) for h in fullbloom.hash_many(keys, seed=7))
 
 
@@ -111,7 +111,7 @@ def bits(answers: list[bool]) -> bytes:
 # What a process answers, by operation; afterwards its filter is as the service's should be.
 
 
-def added(f: Any, keys: list[str]) -> list[Any]:
+def add(f: Any, keys: list[str]) -> list[Any]:
     return [f.add(key) for key in keys]
 
 
@@ -125,7 +125,7 @@ def added_absent(f: Any, keys: list[str]) -> list[Any]:
     return [int(not look_up(f, [key])[0] and [f.add(key)] != []) for key in keys]
 
 
-def removed(f: Any, keys: list[str]) -> list[Any]:
+def remove(f: Any, keys: list[str]) -> list[Any]:
     return list(f.discard_many(keys))
 
 
@@ -134,7 +134,7 @@ def look_up(f: Any, keys: list[str]) -> list[Any]:
     return list(f.includes_many(keys) if hasattr(f, "includes_many") else f.contains_many(keys))
 
 
-def counted(f: Any, keys: list[str]) -> list[Any]:
+def count(f: Any, keys: list[str]) -> list[Any]:
     return list(f.count_many(keys))
 
 
@@ -146,40 +146,40 @@ Form = tuple["Callable[[str, list[str]], list[Any]]", "Callable[[list[Any]], Any
 ONE: Form = (lambda name, keys: [name, keys[0]], lambda answers: int(answers[0]))
 MANY: Form = (lambda name, keys: [name, *keys], lambda answers: [int(a) for a in answers])
 ITEMS: Form = (lambda name, keys: [name, "ITEMS", *keys], MANY[1])
-PACKED: Form = (lambda name, keys: [name, packed(keys)], bits)
+PACKED: Form = (lambda name, keys: [name, pack(keys)], bits)
 VALUES: Form = (MANY[0], list)
-HASHES: Form = (lambda name, keys: [name, hashed(keys)], PACKED[1])
+HASHES: Form = (lambda name, keys: [name, hash_keys(keys)], PACKED[1])
 STORED = (ONE[0], lambda _: 1)
 ALL_STORED = (ITEMS[0], lambda answers: [1] * len(answers))
 
 #: Commands about keys: their words, what the answers in a process look like on the wire, and the operation.
 ON_KEYS: dict[str, tuple[Form, Any]] = {
-    "bf.add": (ONE, added),
-    "bf.madd": (MANY, added),
-    "bf.insert": (ITEMS, added),
+    "bf.add": (ONE, add),
+    "bf.madd": (MANY, add),
+    "bf.insert": (ITEMS, add),
     "bf.exists": (ONE, look_up),
     "bf.mexists": (MANY, look_up),
-    "cf.add": (STORED, added),
+    "cf.add": (STORED, add),
     "cf.addnx": (ONE, added_absent),
-    "cf.insert": (ALL_STORED, added),
+    "cf.insert": (ALL_STORED, add),
     "cf.insertnx": (ITEMS, added_absent),
     "cf.exists": (ONE, look_up),
     "cf.mexists": (MANY, look_up),
-    "cf.del": (ONE, removed),
-    "cf.count": (ONE, counted),
-    "bloom.add": (MANY, added),
+    "cf.del": (ONE, remove),
+    "cf.count": (ONE, count),
+    "bloom.add": (MANY, add),
     "bloom.check": (MANY, look_up),
-    "bloom.remove": (MANY, removed),
-    "bloom.count": (MANY, counted),
+    "bloom.remove": (MANY, remove),
+    "bloom.count": (MANY, count),
     "bloom.values": (VALUES, get_values),
-    "bloom.padd": (PACKED, added),
+    "bloom.padd": (PACKED, add),
     "bloom.pcheck": (PACKED, look_up),
-    "bloom.premove": (PACKED, removed),
+    "bloom.premove": (PACKED, remove),
     "bloom.hadd": (HASHES, added_hashed),
     "bloom.hcheck": (HASHES, look_up),
-    "bloom.hremove": (HASHES, removed),
+    "bloom.hremove": (HASHES, remove),
 }
-LOOK_UPS = {name for name, (_, operation) in ON_KEYS.items() if operation in {look_up, counted, get_values}}
+LOOK_UPS = {name for name, (_, operation) in ON_KEYS.items() if operation in {look_up, count, get_values}}
 NAME: Callable[[str], list[Any]] = lambda name: [name]  # noqa: E731
 #: Commands about a filter as a whole, or its name, that change nothing of it.
 ASKING: dict[str, Callable[[str], list[Any]]] = {
@@ -330,14 +330,14 @@ def check_foreign(
     known = [int(key in KEYS) for key in keys]
     listed = [answer] if isinstance(answer, int) else answer
     takes_hashes = command in {"bloom.hadd", "bloom.hcheck", "bloom.hremove"}
-    if takes_hashes or operation is get_values or (operation in {removed, counted} and not cuckoo):
+    if takes_hashes or operation is get_values or (operation in {remove, count} and not cuckoo):
         assert is_refusal(answer), case
-    elif operation is removed:
+    elif operation is remove:
         assert not is_refusal(answer), case
         info = subject.client.execute_command("CF.INFO", subject.name)
         left = dict(zip(info[::2], info[1::2], strict=True))[b"Number of items inserted"]
         assert left == len(KEYS) - len({key for key in keys if key in KEYS}), case
-    elif operation is counted:
+    elif operation is count:
         assert listed == known, case
     elif operation is look_up:
         assert listed == known or answer == bits(known), case

@@ -312,12 +312,12 @@ def test_statistics_cover_all_processes(two, name):
     ask(second, name, "add", keys=list(range(50, 150)))
     ask(second, name, "check", keys=list(range(140, 160)))
 
-    def summed():
+    def sum_counters():
         info = first.http.get(f"/v1/filters/{name}").json()
         result = tuple(info[word] for word in ("adds", "new", "hits", "misses"))
         return result if sum(result) == 370 else None
 
-    adds, new, hits, misses = eventually(summed)
+    adds, new, hits, misses = eventually(sum_counters)
     assert (adds, hits + misses) == (200, 20)
     assert 145 <= new <= 150
     assert 10 <= hits <= 12

@@ -24,7 +24,7 @@ from support import (
     chi_square_quantile,
     every_variant,
     layouts,
-    pooled,
+    pool,
     rates_at,
     sigmas_of,
 )
@@ -351,7 +351,7 @@ def test_the_stated_rate_is_the_measured_rate(layout: str, fpr: float, load: flo
     capacity, filters, probes = 50_000, 8, 200_000 * SCALE
     make = partial(fullbloom.BloomFilter, capacity, fpr, layout=layout)
     measured, model = rates_at(lambda seed: make(seed=seed), int(capacity * load), filters, probes)
-    mean, sd = pooled(measured, model, probes)
+    mean, sd = pool(measured, model, probes)
     assert abs(mean - model) <= SIGMAS * sd, f"measured {mean:.3e}, stated {model:.3e}, sd {sd:.1e}"
     # The law reaches the target at capacity, where test_rate_at_capacity holds it.
     assert load == 1 or (model < fpr) is (load < 1)

@@ -172,12 +172,12 @@ def compare_files(folder: Path) -> None:
     read, footers = 0, 0
     plain = RangedFile.read
 
-    def counted(file: RangedFile, offset: int, length: int) -> bytes:
+    def count_read(file: RangedFile, offset: int, length: int) -> bytes:
         nonlocal read
         read += length
         return plain(file, offset, length)
 
-    RangedFile.read = counted  # type: ignore[method-assign]
+    RangedFile.read = count_read  # type: ignore[method-assign]
     start = time.perf_counter()
     probes = list(probe_filters(str(folder / "*.parquet"), "user_id", keys))
     ours = time.perf_counter() - start

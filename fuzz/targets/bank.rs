@@ -51,7 +51,7 @@ fn check(data: &[u8]) -> bool {
 /// Owners of the bank and some that are not in it, with a key for each.
 fn pairs(bank: &FilterBank) -> (Vec<u64>, Vec<u64>) {
     let owners: Vec<u64> = bank.each_owner().map(|(owner, _)| owner).take(OWNERS).chain(0..4).collect();
-    let keys = (0..owners.len() as i64).map(|i| bank.hasher().signed(i)).collect();
+    let keys = (0..owners.len() as i64).map(|i| bank.hasher().hash_signed(i)).collect();
     (owners, keys)
 }
 
@@ -116,8 +116,8 @@ fn exercise(mut bank: FilterBank, options: &OpenOptions) {
     }
     // One owner grows as far as it can.
     for key in 0..60 {
-        match bank.add(owners[0], bank.hasher().signed(key)) {
-            Ok(_) => assert!(bank.contains(owners[0], bank.hasher().signed(key)), "a key is lost"),
+        match bank.add(owners[0], bank.hasher().hash_signed(key)) {
+            Ok(_) => assert!(bank.contains(owners[0], bank.hasher().hash_signed(key)), "a key is lost"),
             Err(Error::Capacity(_) | Error::Memory(_)) => break,
             Err(error) => panic!("add: {error}"),
         }

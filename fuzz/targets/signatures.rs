@@ -60,7 +60,7 @@ fn candidates(index: &SignatureIndex, query: &Query) -> Vec<u64> {
 
 /// The hashes of a document, or of a row's values.
 fn terms(index: &SignatureIndex, count: usize) -> Vec<u64> {
-    (0..count as i64).map(|i| index.hasher().signed(i)).collect()
+    (0..count as i64).map(|i| index.hasher().hash_signed(i)).collect()
 }
 
 /// The stats of an index are within their ranges.

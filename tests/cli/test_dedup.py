@@ -146,7 +146,7 @@ def test_the_expected_loss_matches_the_measured_loss_in_any_order(kind, blocks, 
                     kept = len(new)
                 else:
                     kept = sum(add_new(part, seen))
-                tally.count(len(part), kept, load.lost(kept, deferred=deferred))
+                tally.count(len(part), kept, load.count_lost(kept, deferred=deferred))
                 at += len(part)
         off.append(tally.records - tally.kept - tally.lost)
     mean, bound = scatter_of_mean(off)
@@ -164,7 +164,7 @@ def test_the_expected_loss_of_one_block_matches_the_measured_loss(kind):
         for part in load.parts(block):
             keys = bytes(part).splitlines()
             kept = sum(add_new(keys, seen))
-            tally.count(len(keys), kept, load.lost(kept))
+            tally.count(len(keys), kept, load.count_lost(kept))
         assert tally.records == n
         off.append(tally.records - tally.kept - tally.lost)
     mean, bound = scatter_of_mean(off)

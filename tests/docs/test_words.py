@@ -19,7 +19,7 @@ RUST = """//! A module of 8 bits a
 //! key.
 
 /// Returns what `told` holds: None is None.
-fn text() -> &'static str {
+fn told() -> &'static str {
     let quote = '"'; // stands
     "one line \\
      is none"
@@ -37,7 +37,7 @@ def made(name: str) -> str:
     [
         ("page.md", PAGE, ["1: 'told'", "4: 'ask of'"]),
         ("CHANGELOG.md", "New.\n## [0.1.0]\nTold.\n", []),
-        ("a.rs", RUST, ["1: 'bits a key'", "6: 'stands'", "8: 'is none'"]),
+        ("a.rs", RUST, ["5: 'told'", "1: 'bits a key'", "6: 'stands'", "8: 'is none'"]),
         ("a.py", PYTHON, ["3: 'made'", "4: 'told'"]),
         ("benchmarks/a.toml", 'how = "by who"', ["1: 'by who'"]),
         ("a.toml", "told = 1", []),

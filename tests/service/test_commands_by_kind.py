@@ -62,7 +62,7 @@ class Subject:
                 "BLOOM.RESTORE", self.name, self.variant.build_from(own, 1000, seed=7, **options).to_bytes()
             )
         elif self.kind == BANK:
-            own_pairs = BankKind().filled(pairs(KEYS), 1000, seed=7)
+            own_pairs = BankKind().build_from(pairs(KEYS), 1000, seed=7)
             self.client.execute_command("BLOOM.RESTORE", self.name, own_pairs.to_bytes())
         elif self.kind in OTHERS:
             command, *options = OTHERS[self.kind]

@@ -49,7 +49,7 @@ macro_rules! entries {
             fn forget_all(&mut self) -> Option<Result<()>> {
                 let done = <$Class>::clear(self);
                 if done.is_ok() {
-                    self.hasher_mut().added_mut().clear();
+                    self.hasher_mut().domains_mut().clear();
                 }
                 Some(done)
             }

@@ -221,7 +221,7 @@ fn safe_integer(number: f64) -> Option<i64> {
 #[inline(always)]
 pub(crate) fn hash_number(hasher: &KeyHasher, number: f64) -> (u64, Domain) {
     match safe_integer(number) {
-        Some(integer) => (hasher.signed(integer), Domain::Integer),
+        Some(integer) => (hasher.hash_signed(integer), Domain::Integer),
         None => (hasher.float(number), Domain::Float),
     }
 }

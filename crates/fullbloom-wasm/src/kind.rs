@@ -136,7 +136,7 @@ pub(crate) struct Order<'a> {
 /// The parameter `name` of a type, or its default.
 macro_rules! given {
     ($order:ident $Class:ident $name:ident $type:tt) => {
-        $order.arguments.required(stringify!($Class), stringify!($name))?
+        $order.arguments.get_required(stringify!($Class), stringify!($name))?
     };
     ($order:ident $Class:ident $name:ident "str" $default:tt) => {
         $order.arguments.read(stringify!($name))?.unwrap_or_else(|| String::from($default))
@@ -182,7 +182,7 @@ macro_rules! constructor {
             let (kind, layout): (String, String) = (given!(order $Class kind "str" "bloom"), given!(order $Class layout "str" "auto"));
             let plan = Plan { kind: LevelKind::new(&kind, &layout)?, hasher: order.hasher, like: None };
             let job = Job::new(1);
-            let (included, excluded) = (order.keys.record_set()?.sorted(&job)?, order.others.record_set()?.sorted(&job)?);
+            let (included, excluded) = (order.keys.record_set()?.sort(&job)?, order.others.record_set()?.sort(&job)?);
             if let Some(hash) = common(&included, &excluded)? {
                 return Err(Fault::parameter(format!(
                     "included and excluded overlap: a key of both has the hash {hash}; a key must be in one of them only"

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::kernel::Kernel;
-use super::shape::{BaseHash, Layout, Scheme, Shape, based};
+use super::shape::{BaseHash, Layout, Scheme, Shape, with_base_hash};
 use super::surplus::Surplus;
 use crate::cells::{LINE_WORDS, Memory, bits};
 use crate::container::file::Writer;
@@ -118,14 +118,14 @@ impl BloomFilter {
         strict: bool,
         hasher: KeyHasher,
     ) -> Result<Self> {
-        let hasher = based(hasher, hash)?;
-        Self::new(Shape::named(layout, scheme, hasher.base(), capacity, fpr)?, capacity, fpr, hasher, strict)
+        let hasher = with_base_hash(hasher, hash)?;
+        Self::new(Shape::from_names(layout, scheme, hasher.base(), capacity, fpr)?, capacity, fpr, hasher, strict)
     }
 
     /// Bytes of bits of such a filter.
     pub fn cell_bytes(capacity: u64, fpr: f64, layout: &str, scheme: Option<&str>, hash: &str, _: bool) -> Result<u64> {
         let base = one_of("hash", hash, BaseHash::NAMES)?;
-        Ok(Shape::named(layout, scheme, base, capacity, fpr)?.words().next_multiple_of(LINE_WORDS as u64) * 8)
+        Ok(Shape::from_names(layout, scheme, base, capacity, fpr)?.words().next_multiple_of(LINE_WORDS as u64) * 8)
     }
 
     /// An empty filter of bits, probes, layout ("auto" means classic) and scheme. Without a capacity it is sized for
@@ -139,7 +139,7 @@ impl BloomFilter {
         strict: bool,
         hasher: KeyHasher,
     ) -> Result<Self> {
-        let hasher = based(hasher, hash)?;
+        let hasher = with_base_hash(hasher, hash)?;
         let layout = choice("layout", layout, Layout::NAMES)?.unwrap_or(Layout::Classic);
         let shape = Shape::explicit(layout, Shape::scheme_named(scheme)?, num_bits, num_hashes)?;
         let law = shape.law();
@@ -281,7 +281,7 @@ impl Filter for BloomFilter {
 
     fn fpr_by_count(&self) -> Option<f64> {
         let law = self.law();
-        let items = self.surplus.beside_keys(distinct_among(self.load.added as f64, |items| law.fpr(items)));
+        let items = self.surplus.add_to(distinct_among(self.load.added as f64, |items| law.fpr(items)));
         Some(if items.is_finite() { law.fpr(items) } else { 1.0 })
     }
 
@@ -289,7 +289,7 @@ impl Filter for BloomFilter {
         self.memory.len_bytes() as u64
     }
 
-    fn estimated(&self) -> Option<(f64, f64)> {
+    fn estimate_count(&self) -> Option<(f64, f64)> {
         Some(self.approx_count())
     }
 

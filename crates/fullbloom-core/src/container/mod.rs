@@ -179,6 +179,12 @@ pub const SIGNATURES: u16 = 16_400;
 /// Many filters, one per owner.
 pub const BANK: u16 = 16_401;
 
+/// The error for a part of a file that has an impossible value.
+#[cold]
+pub fn damage_error(part: &str) -> Error {
+    Error::format(format!("the {part} in the file is invalid; the file is damaged, or from a newer release"))
+}
+
 /// The error for a file without a filter of this library's own: one of another program's, or of a later release.
 pub fn unreadable(variant: u16) -> Error {
     let class = match variant {

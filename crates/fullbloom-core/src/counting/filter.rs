@@ -108,12 +108,12 @@ impl CountingBloomFilter {
         layout: &str,
         hasher: KeyHasher,
     ) -> Result<Self> {
-        Self::new(Shape::named(layout, counter_bits, threshold, capacity, fpr)?, capacity, fpr, hasher)
+        Self::new(Shape::from_name(layout, counter_bits, threshold, capacity, fpr)?, capacity, fpr, hasher)
     }
 
     /// Bytes of counters of such a filter.
     pub fn cell_bytes(capacity: u64, fpr: f64, counter_bits: u64, threshold: u64, layout: &str) -> Result<u64> {
-        let shape = Shape::named(layout, counter_bits, threshold, capacity, fpr)?;
+        let shape = Shape::from_name(layout, counter_bits, threshold, capacity, fpr)?;
         Ok(shape.words().next_multiple_of(LINE_WORDS as u64) * 8)
     }
 
@@ -268,7 +268,7 @@ impl Filter for CountingBloomFilter {
     }
 
     /// From the share of counters that are not zero; infinite when all are.
-    fn estimated(&self) -> Option<(f64, f64)> {
+    fn estimate_count(&self) -> Option<(f64, f64)> {
         Some(self.shape.law().estimate(self.fill()))
     }
 }

@@ -23,11 +23,11 @@ pub fn share<T: Send, R: Send>(parts: Vec<T>, work: impl Fn(usize, T) -> R + Syn
         *lock(&results[i]) = part.map(|part| work(i, part));
     };
     let done = on_threads(jobs.len(), &run);
-    let untouched = || jobs.into_iter().filter_map(held).collect();
-    if done { Ok(results.into_iter().filter_map(held).collect()) } else { Err(untouched()) }
+    let untouched = || jobs.into_iter().filter_map(into_value).collect();
+    if done { Ok(results.into_iter().filter_map(into_value).collect()) } else { Err(untouched()) }
 }
 
-fn held<T>(slot: Mutex<Option<T>>) -> Option<T> {
+fn into_value<T>(slot: Mutex<Option<T>>) -> Option<T> {
     slot.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -24,11 +24,11 @@ pub struct Positions {
 impl Positions {
     /// The smallest m, with its k, for a rate of at most `fpr` at `capacity` keys.
     pub fn for_capacity(capacity: u64, fpr: f64) -> Result<Self> {
-        Self::within(MAX_BITS, capacity, fpr)
+        Self::fit_within(MAX_BITS, capacity, fpr)
     }
 
     /// [`Positions::for_capacity`] with at most `most` positions.
-    pub(crate) fn within(most: u64, capacity: u64, fpr: f64) -> Result<Self> {
+    pub(crate) fn fit_within(most: u64, capacity: u64, fpr: f64) -> Result<Self> {
         check_sized(capacity, fpr)?;
         if capacity as f64 * -fpr.log2() > most as f64 {
             return Err(too_large(capacity, fpr));

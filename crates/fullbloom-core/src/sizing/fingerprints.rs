@@ -17,7 +17,7 @@ pub fn quotient(items: f64, bits: u32) -> f64 {
 }
 
 /// The rate with `distinct` of all `fingerprints`: their share, of which [`quotient`] is the expectation.
-pub fn taken(distinct: f64, fingerprints: f64) -> f64 {
+pub fn share_of(distinct: f64, fingerprints: f64) -> f64 {
     (distinct / fingerprints).min(1.0)
 }
 

@@ -101,7 +101,7 @@ impl<const K: usize> Shape<K> for Fuse<K> {
         [self.span, self.bits.into()]
     }
 
-    fn checked([span, bits]: [u64; 2]) -> Option<Self> {
+    fn from_words([span, bits]: [u64; 2]) -> Option<Self> {
         let sound = (2..=MOST_SEGMENT_BITS.into()).contains(&bits)
             && (1 << bits..1 << 40).contains(&span)
             && span.trailing_zeros() >= bits as u32;

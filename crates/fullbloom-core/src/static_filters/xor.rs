@@ -78,7 +78,7 @@ impl Shape<3> for Thirds {
         [self.cells, 0]
     }
 
-    fn checked([cells, other]: [u64; 2]) -> Option<Self> {
+    fn from_words([cells, other]: [u64; 2]) -> Option<Self> {
         ((1..1 << 40).contains(&cells) && other == 0).then_some(Thirds { cells })
     }
 

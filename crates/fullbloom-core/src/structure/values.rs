@@ -33,7 +33,7 @@ pub trait FieldValue: Copy {
     /// Reads the value that [`FieldValue::to_file`] wrote.
     fn from_file(bits: u64) -> Result<Self>;
     /// As Python sees it.
-    fn shown(self) -> Self::Shown;
+    fn to_shown(self) -> Self::Shown;
     /// As `info()` shows it.
     fn value(self) -> Value;
 }
@@ -51,7 +51,7 @@ macro_rules! plain_values {
                 let from: fn(u64) -> Result<$T> = $from;
                 from(bits)
             }
-            fn shown(self) -> $T {
+            fn to_shown(self) -> $T {
                 self
             }
             fn value(self) -> Value {
@@ -86,7 +86,7 @@ impl FieldValue for Option<&'static str> {
         <&str>::from_file(bits).map(Some)
     }
 
-    fn shown(self) -> &'static str {
+    fn to_shown(self) -> &'static str {
         self.unwrap_or("auto")
     }
 
@@ -135,7 +135,7 @@ macro_rules! names {
                 let unknown = || $crate::Error::format(concat!("the file names an unknown ", $what, "; use a newer release"));
                 Self::from_id(bits).ok_or_else(unknown)
             }
-            fn shown(self) -> &'static str {
+            fn to_shown(self) -> &'static str {
                 self.name()
             }
             fn value(self) -> $crate::structure::Value {

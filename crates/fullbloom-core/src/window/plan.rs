@@ -1,7 +1,7 @@
 //! [`Plan`]: the parameters of generations, and their size.
 
 use crate::error::{Error, Result};
-use crate::sizing::{blocked, check_sized, each_of, shown};
+use crate::sizing::{blocked, check_sized, each_of, format_rate};
 
 /// More generations cost a line per lookup each and save less and less space.
 pub const MAX_GENERATIONS: usize = 16;
@@ -35,7 +35,7 @@ impl Plan {
         {
             return Err(Error::Parameter(format!(
                 "window must be a finite number of seconds above 0, got {}",
-                shown(window)
+                format_rate(window)
             )));
         }
         Ok(())
@@ -62,7 +62,7 @@ impl Plan {
             _ => Error::Parameter(format!(
                 "a capacity of {} at fpr {} in {} generations cannot be reached (keys are 64-bit hashes); raise the fpr",
                 self.capacity,
-                shown(self.fpr),
+                format_rate(self.fpr),
                 self.generations
             )),
         })

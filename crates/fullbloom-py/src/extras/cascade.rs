@@ -251,7 +251,7 @@ impl FilterCascade {
     fn apply_delta(&self, delta: &Bound<'_, PyAny>) -> PyResult<Self> {
         let py = delta.py();
         let bytes = read_bytes("delta", delta)?;
-        let patched = |base: &Core| from_bytes_hashing(&base.patched(&bytes)?, CASCADE, base.hasher());
+        let patched = |base: &Core| from_bytes_hashing(&base.apply_delta(&bytes)?, CASCADE, base.hasher());
         self.lock.look(py, patched).or_raise(py).map(Self::wrap)
     }
 }

@@ -96,7 +96,7 @@ impl<F: Addable> Operation for Add<'_, F> {
             let new = out.as_deref_mut().map(|out| &mut out[start..start + part.len]);
             session.write(|filter| {
                 let added = filter.add_source(&part, threads, new);
-                let added = filter.recorded(part.domains(), added);
+                let added = filter.record_domains(part.domains(), added);
                 overfull |= filter.newly_overfull();
                 added
             })?;

@@ -207,7 +207,7 @@ impl Kind for FilterBank {
             ("nbytes", Value::Number(FilterBank::nbytes(self))),
             ("line_bytes", Value::Number(self.line_bytes())),
             ("directory_bytes", Value::Number(self.directory_bytes())),
-            ("key_domains", Value::Text(FilterBank::hasher(self).added().to_string())),
+            ("key_domains", Value::Text(FilterBank::hasher(self).domains().to_string())),
         ]
     }
     fn container(&self) -> Container<'_> {
@@ -245,7 +245,7 @@ impl Kind for FilterBank {
         })
     }
     fn record(&mut self, domains: KeyDomains) {
-        self.hasher_mut().added_mut().insert(domains);
+        self.hasher_mut().domains_mut().insert(domains);
     }
     fn clear(&mut self) -> Result<()> {
         Ok(FilterBank::clear(self)?)

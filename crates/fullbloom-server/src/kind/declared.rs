@@ -105,7 +105,7 @@ macro_rules! constructor {
         }
     };
     // A growing filter starts small.
-    (@bytes initial_capacity $($p:ident)*) => { Core::made_bytes };
+    (@bytes initial_capacity $($p:ident)*) => { Core::first_stage_bytes };
     (@bytes $($p:ident)*) => { Core::cell_bytes };
 }
 

@@ -100,7 +100,7 @@ impl Place {
     }
 
     /// Waits until the connection must close.
-    pub(super) async fn evicted(&self) {
+    pub(super) async fn wait_for_eviction(&self) {
         self.evicted.notified().await;
     }
 
@@ -273,7 +273,7 @@ mod tests {
             let places = places.clone();
             async move { enter(&places).await }
         });
-        second.place.evicted().await;
+        second.place.wait_for_eviction().await;
         assert!(is_evicted(&second) && !is_evicted(&first) && !is_evicted(&client));
         // An evicted connection executes no command.
         assert!(!places.admit(&second.place));

@@ -14,7 +14,7 @@ use super::entry::{self, Place};
 use super::files::SMALL;
 use super::target::{Conflict, Versions};
 use super::{Entry, Lsn, Settings, Store, Target, now};
-use crate::blocking::aside;
+use crate::blocking::run_blocking;
 use crate::fault::{Code, Fault, Result};
 use crate::kind::{self, Kind, Spec};
 use crate::log::Record;
@@ -159,7 +159,7 @@ impl Store {
         settings.spec.check()?;
         let create = || kind::create(&settings.spec, self.master.hasher(&settings.spec));
         // The kernel takes a second to supply a gigabyte of zeros.
-        let mut filter = if nbytes < entry::SMALL { create() } else { aside(create) }?;
+        let mut filter = if nbytes < entry::SMALL { create() } else { run_blocking(create) }?;
         filter.bound(self.options.limits.filter_bytes);
         self.create_entry(name, settings, filter, expires, Contents::Empty, Conflict::Refuse, room)
     }

@@ -18,7 +18,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Mutex, MutexGuard, RwLock};
 
-use crate::blocking::aside;
+use crate::blocking::run_blocking;
 use crate::budget::Budget;
 use crate::fault::{Fault, Result};
 use crate::fault_points;
@@ -146,7 +146,7 @@ impl Store {
 
     /// Excludes other changes of the catalogue; see the head of [`entry`].
     fn lock_catalogue(&self) -> MutexGuard<'_, ()> {
-        self.catalogue_lock.try_lock().unwrap_or_else(|| aside(|| self.catalogue_lock.lock()))
+        self.catalogue_lock.try_lock().unwrap_or_else(|| run_blocking(|| self.catalogue_lock.lock()))
     }
 
     /// The bytes of cells of all filters.

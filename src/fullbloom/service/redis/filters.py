@@ -207,7 +207,7 @@ class RedisFilters:
             for one in self._handles.list_open()
         ]
 
-    def due(self, sampled: dict[int, Any]) -> Iterable[tuple[int, dict[str, Any]]]:
+    def list_due(self, sampled: dict[int, Any]) -> Iterable[tuple[int, dict[str, Any]]]:
         """Yield row and info of filters used since ``sampled``, which is updated."""
         for row in self._rows.list_all():
             counters = (row["place"], *(row[name] for name in Counters.NAMES))

@@ -54,7 +54,7 @@ impl Directory {
     }
 
     /// Over the words of a file, which [`Directory::check`] has not seen.
-    pub fn over(memory: Option<Memory>, homes: u64, entries: u64) -> Self {
+    pub fn from_memory(memory: Option<Memory>, homes: u64, entries: u64) -> Self {
         Directory { memory, homes, entries, positions: Positions::none() }
     }
 
@@ -274,10 +274,10 @@ impl Directory {
         let mut homes = self.next_homes();
         while homes <= self.entries.saturating_mul(4).saturating_add(DOUBLING) {
             let words = Self::words(homes).ok_or_else(too_long)?;
-            let mut memory = Memory::unsupplied(words)?;
+            let mut memory = Memory::allocate_unsupplied(words)?;
             let slots = memory.writable()?.as_chunks_mut().0;
             if self.copy_into(slots, homes) {
-                *self = Directory::over(Some(memory), homes, self.entries);
+                *self = Directory::from_memory(Some(memory), homes, self.entries);
                 self.index();
                 return Ok(());
             }

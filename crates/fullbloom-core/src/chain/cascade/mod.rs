@@ -120,13 +120,13 @@ impl FilterCascade {
 
     /// What another version of the sets can keep.
     pub fn shapes(&self) -> Result<Shapes> {
-        let parts = self.parts.iter().map(Part::copied).collect::<Result<_>>()?;
+        let parts = self.parts.iter().map(Part::copy).collect::<Result<_>>()?;
         Ok(Shapes { kind: self.kind, parts, later: self.later, rows: self.rows().collect() })
     }
 
     /// True when the first level is over the excluded keys.
     #[inline(always)]
-    fn negated(&self) -> bool {
+    fn is_negated(&self) -> bool {
         self.included > self.excluded
     }
 
@@ -194,7 +194,7 @@ impl Filter for FilterCascade {
     }
 
     fn try_clone(&self) -> Result<Self> {
-        let parts = self.parts.iter().map(Part::copied).collect::<Result<_>>()?;
+        let parts = self.parts.iter().map(Part::copy).collect::<Result<_>>()?;
         Ok(FilterCascade { table: self.table.try_clone()?, bits: self.bits.try_clone()?, parts, ..*self })
     }
 
@@ -243,7 +243,7 @@ impl Filter for FilterCascade {
     /// For a key of its world: whether it is included.
     #[inline(always)]
     fn contains_hash(&self, hash: u64) -> bool {
-        (self.depth(hash) % 2 == 1) != self.negated()
+        (self.depth(hash) % 2 == 1) != self.is_negated()
     }
 
     fn capacity(&self) -> u64 {
@@ -298,7 +298,7 @@ impl Loadable for FilterCascade {
         let table = memory(kind::LEVELS, 0, packed.max(1))?;
         let wrong = || Error::format("the file's level table is invalid; it is damaged");
         let (rows, rest) = table.words().split_at_checked(packed as usize).ok_or_else(wrong)?;
-        let bits = rows.iter().try_fold(0u64, |sum, &row| Some(sum + Level::checked(u64::from_le(row))?.num_bits));
+        let bits = rows.iter().try_fold(0u64, |sum, &row| Some(sum + Level::from_row(u64::from_le(row))?.num_bits));
         let bits = bits.filter(|_| rest.iter().all(|&word| word == 0)).ok_or_else(wrong)?;
         let bits = memory(kind::BITS, 0, bits.div_ceil(64).max(1))?;
         Ok(FilterCascade { included, excluded, levels, kind, parts, later, table, bits, hasher })

@@ -335,7 +335,7 @@ impl Mergeable for DynamicCuckooFilter {
     fn merge(&mut self, other: &Self) -> Result<()> {
         self.check_compatible(other)?;
         self.chain.check_writable()?;
-        *self = self.merged(other)?;
+        *self = self.merge_with(other)?;
         Ok(())
     }
 }

@@ -11,7 +11,7 @@
 use crate::chain::stages::MAX_STAGES;
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
-use crate::sizing::{any_of, check_fpr, each_of, shown};
+use crate::sizing::{any_of, check_fpr, each_of, format_rate};
 use crate::structure::Filter;
 use crate::table::CuckooFilter;
 use crate::table::cuckoo::shape::{CuckooShape, FINGERPRINT_BITS};
@@ -59,7 +59,7 @@ impl Plan {
         let shape = table(stage_fpr, None).map_err(|error| match error {
             Error::Parameter(message) if max_stages > 1 => Error::Parameter(format!(
                 "{message}; that is the share of each of {max_stages} stages in fpr {}: raise it or lower max_stages",
-                shown(fpr)
+                format_rate(fpr)
             )),
             other => other,
         })?;

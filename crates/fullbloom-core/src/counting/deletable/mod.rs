@@ -207,7 +207,7 @@ impl Filter for DeletableBloomFilter {
 
     /// From the share of set bits. Bits of deleted keys in flagged regions stay, and count: after removals it
     /// overestimates, and the deviation is that of the keys that would set as many bits.
-    fn estimated(&self) -> Option<(f64, f64)> {
+    fn estimate_count(&self) -> Option<(f64, f64)> {
         Some(self.regions.positions.law().estimate(self.fill()))
     }
 }

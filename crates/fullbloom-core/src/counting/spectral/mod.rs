@@ -241,7 +241,7 @@ impl Filter for SpectralBloomFilter {
     }
 
     /// From the share of counters that are not zero; infinite when all are.
-    fn estimated(&self) -> Option<(f64, f64)> {
+    fn estimate_count(&self) -> Option<(f64, f64)> {
         Some(self.shape.law().estimate(self.fill()))
     }
 

@@ -181,7 +181,7 @@ impl Filter for VariableIncrementFilter {
     }
 
     /// From the share of cells that are not zero; infinite when all are.
-    fn estimated(&self) -> Option<(f64, f64)> {
+    fn estimate_count(&self) -> Option<(f64, f64)> {
         Some(self.shape.occupancy().estimate(self.fill()))
     }
 }

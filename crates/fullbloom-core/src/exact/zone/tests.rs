@@ -6,7 +6,7 @@ fn zone(capacity: u64, universe: u64, counting: bool) -> ZoneFilter {
 }
 
 fn key(number: u64) -> u64 {
-    KeyHasher::seeded(5).signed(number as i64)
+    KeyHasher::seeded(5).hash_signed(number as i64)
 }
 
 fn of(capacity: u64, universe: u64, numbers: &[u64]) -> ZoneFilter {

@@ -109,7 +109,7 @@ impl RibbonFilter {
         job: &Job<'_>,
     ) -> Result<Self> {
         let (target_fpr, columns) = columns_for(fpr, bits)?;
-        let shards::CellsAndTable { cells, table, bits, keys } = build::build(&*keys.sorted(job)?, columns, job)?;
+        let shards::CellsAndTable { cells, table, bits, keys } = build::build(&*keys.sort(job)?, columns, job)?;
         Ok(RibbonFilter { cells, table, hasher, columns, bits, keys, target_fpr })
     }
 

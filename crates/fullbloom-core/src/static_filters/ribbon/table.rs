@@ -95,9 +95,10 @@ impl View<'_> {
     pub fn rate(self) -> f64 {
         let rate_of = |layer: Layer| match layer.blocks {
             0 => (0.0, 1.0),
-            blocks => {
-                (rate(self.columns.low, layer.split(self.columns) as f64 / blocks as f64), layer.passed(self.cells))
-            }
+            blocks => (
+                rate(self.columns.low, layer.split(self.columns) as f64 / blocks as f64),
+                layer.estimate_passed(self.cells),
+            ),
         };
         let of_shard = |row: [u64; ROW]| {
             (0..LAYERS)

@@ -23,7 +23,7 @@ pub mod shape;
 pub use self::shape::CuckooShape;
 
 use self::buckets::Buckets;
-use self::moves::{Refused, Stash, Table, count, has};
+use self::moves::{Refusal, Stash, Table, count, has};
 use self::places::{Places, Spot};
 use self::shape::Kernel;
 use crate::cells::Memory;
@@ -188,23 +188,23 @@ impl CuckooFilter {
         items.saturating_sub(u64::from(self.has_stashed())) as f64 / self.shape.slots() as f64
     }
 
-    fn refusal(&self, why: Refused) -> Error {
+    fn refusal(&self, why: Refusal) -> Error {
         match why {
-            Refused::ReadOnly => Error::read_only(),
-            Refused::Full => Error::Capacity(format!(
+            Refusal::ReadOnly => Error::read_only(),
+            Refusal::Full => Error::Capacity(format!(
                 "the filter is full: {} keys in {} slots; remove keys or build one with a larger capacity (or a \
                  DynamicCuckooFilter, which grows)",
                 self.load.added,
                 self.shape.slots()
             )),
-            Refused::Crowded => Error::Capacity(format!(
+            Refusal::Crowded => Error::Capacity(format!(
                 "no free slot within 500 moves for this key, although {} keys are in {} slots: too many keys share its buckets, \
                  as keys that somebody chose do; nothing was changed, and other keys are still taken; pass secret= where \
                  strangers choose keys",
                 self.load.added,
                 self.shape.slots()
             )),
-            Refused::Copies => Error::Capacity(format!(
+            Refusal::Copies => Error::Capacity(format!(
                 "the filter holds {} copies of this key, as many as its two buckets have slots; it cannot be added \
                  again before it is removed (ask `in` first to store each key once, and pass secret= where strangers choose keys)",
                 2 * self.shape.bucket_size
@@ -225,12 +225,12 @@ impl CuckooFilter {
 
     /// Stores a fingerprint, in slots that `turn` decides; true if no equal one was present.
     #[inline(always)]
-    pub(crate) fn store(&mut self, spot: Spot, turn: u64) -> std::result::Result<bool, Refused> {
+    pub(crate) fn store(&mut self, spot: Spot, turn: u64) -> std::result::Result<bool, Refusal> {
         if self.is_full() {
-            return Err(Refused::Full);
+            return Err(Refusal::Full);
         }
         let (places, bucket_size) = (self.places, self.shape.bucket_size);
-        let words = self.memory.words_mut().ok_or(Refused::ReadOnly)?;
+        let words = self.memory.words_mut().ok_or(Refusal::ReadOnly)?;
         let new = dispatch!(self.kernel, rule => {
             Table { rule, places, words, stash: &mut self.stash, bucket_size }.add(spot, turn)
         })?;
@@ -244,15 +244,15 @@ impl CuckooFilter {
         &mut self,
         hashes: &[u64],
         mut tell: impl FnMut(usize, bool),
-    ) -> std::result::Result<(), Refused> {
+    ) -> std::result::Result<(), Refusal> {
         let (places, bucket_size, load) = (self.places, self.shape.bucket_size, &mut self.load);
         let base = self.memory.words().as_ptr();
-        let words = self.memory.words_mut().ok_or(Refused::ReadOnly)?;
+        let words = self.memory.words_mut().ok_or(Refusal::ReadOnly)?;
         dispatch!(self.kernel, rule => {
             let mut table = Table { rule, places, words, stash: &mut self.stash, bucket_size };
             places.each(hashes, |bucket| rule.fetch(base, bucket), |i, spot| {
                 if table.stash.fp != 0 && load.added >= load.capacity {
-                    return Err(Refused::Full);
+                    return Err(Refusal::Full);
                 }
                 let new = table.add(spot, hashes[i])?;
                 load.count(true);
@@ -278,7 +278,7 @@ impl Filter for CuckooFilter {
         let _ = dispatch!(self.kernel, rule => {
             self.places.each(hashes, |bucket| rule.fetch(base, bucket), |i, spot| {
                 found[i] = u8::from(has(rule, words, stash, spot));
-                Ok::<(), Refused>(())
+                Ok::<(), Refusal>(())
             })
         });
     }
@@ -372,7 +372,7 @@ impl Countable for CuckooFilter {
         let _ = dispatch!(self.kernel, rule => {
             self.places.each(hashes, |bucket| rule.fetch(base, bucket), |i, spot| {
                 counts[i] = count(rule, words, stash, spot);
-                Ok::<(), Refused>(())
+                Ok::<(), Refusal>(())
             })
         });
     }

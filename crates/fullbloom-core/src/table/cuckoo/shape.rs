@@ -4,7 +4,7 @@ use super::buckets::{Lanes, SemiSorted, Slots};
 use crate::cells::LINE_WORDS;
 use crate::cells::memory::ADDRESSABLE_BYTES;
 use crate::error::{Error, Result};
-use crate::sizing::{check_reachable, check_sized, fingerprints, shown};
+use crate::sizing::{check_reachable, check_sized, fingerprints, format_rate};
 
 /// Narrowest and widest fingerprint.
 pub const FINGERPRINT_BITS: std::ops::RangeInclusive<u32> = 4..=32;
@@ -66,7 +66,7 @@ impl CuckooShape {
             Error::Parameter(format!(
                 "fpr must be at least {least:.1e} with buckets of {bucket_size} (fingerprints have at most 32 bits), \
                  got {}; use BloomFilter for lower rates",
-                shown(fpr)
+                format_rate(fpr)
             ))
         })?;
         shape.check()

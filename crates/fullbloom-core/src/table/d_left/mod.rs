@@ -136,11 +136,11 @@ impl Filter for DLeftCountingFilter {
 
     /// Share of all fingerprints that are in.
     fn fpr_at(&self, items: f64) -> Option<f64> {
-        Some(fingerprints::taken(items, self.shape.fingerprints() as f64))
+        Some(fingerprints::share_of(items, self.shape.fingerprints() as f64))
     }
 
     fn fpr(&self) -> f64 {
-        fingerprints::taken(self.load.added as f64, self.shape.fingerprints() as f64)
+        fingerprints::share_of(self.load.added as f64, self.shape.fingerprints() as f64)
     }
 
     fn fill(&self) -> f64 {
@@ -152,7 +152,7 @@ impl Filter for DLeftCountingFilter {
     }
 
     fn count_words(&self, _: usize, words: Range<usize>, counts: &mut CellCounts) {
-        counts.add(SET, self.table.used_in(self.memory.words(), words));
+        counts.add(SET, self.table.count_used_in(self.memory.words(), words));
     }
 
     fn stats_of(&self, counts: &CellCounts) -> CellStats {

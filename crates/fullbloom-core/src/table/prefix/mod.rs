@@ -24,7 +24,7 @@ pub mod shape;
 
 use std::ops::Range;
 
-use self::bins::{Added, BIN_SIZE, Known};
+use self::bins::{BIN_SIZE, BinLookup, Insertion};
 use self::shape::PrefixShape;
 use crate::cells::{Memory, bits};
 use crate::container::{Header, kind};
@@ -174,7 +174,7 @@ impl PrefixFilter {
         let (mut held, mut asking) = (0u64, 0u64);
         for bin in self.bins.words()[words.start.min(end)..end].chunks_exact(bin_words) {
             held += u64::from(bins::len(bin));
-            if let (true, Some(greatest)) = (bins::overflowed(bin), bins::greatest(bin, width)) {
+            if let (true, Some(greatest)) = (bins::has_overflowed(bin), bins::greatest(bin, width)) {
                 // A forged bin may claim more than there is.
                 let larger = fps.saturating_sub(greatest.saturating_add(1));
                 asking += (u128::from(larger) * u128::from(SHARE) / u128::from(fps)) as u64;
@@ -239,9 +239,9 @@ impl Filter for PrefixFilter {
     fn contains_hash(&self, hash: u64) -> bool {
         let spot = self.spot(hash);
         match bins::look(self.bin(spot.bin), self.shape.remainder_bits, spot.fp) {
-            Known::Here => true,
-            Known::Never => false,
-            Known::Beyond => self.is_passed_on(spot),
+            BinLookup::Here => true,
+            BinLookup::Never => false,
+            BinLookup::Beyond => self.is_passed_on(spot),
         }
     }
 
@@ -301,10 +301,10 @@ impl Addable for PrefixFilter {
         let (spot, width, words) = (self.spot(hash), self.shape.remainder_bits, self.shape.bin_words());
         let bins = self.bins.writable()?;
         let new = match bins::add(&mut bins[spot.bin as usize * words..][..words], width, spot.fp) {
-            Added::Old => false,
-            Added::New => true,
-            Added::Beyond => self.pass_on(spot.bin, spot.fp)?,
-            Added::Instead(greatest) => {
+            Insertion::Old => false,
+            Insertion::New => true,
+            Insertion::Beyond => self.pass_on(spot.bin, spot.fp)?,
+            Insertion::Instead(greatest) => {
                 self.pass_on(spot.bin, greatest)?;
                 true
             }
@@ -340,7 +340,7 @@ impl Loadable for PrefixFilter {
                 return Err(Error::format(format!("bin {i} of the file is invalid; it is damaged")));
             }
             held += u64::from(bins::len(bin));
-            passes |= bins::overflowed(bin);
+            passes |= bins::has_overflowed(bin);
         }
         if passes != self.spare.words().iter().any(|&word| word != 0) {
             return Err(Error::format("the bins and the spare filter of the file do not match; it is damaged"));

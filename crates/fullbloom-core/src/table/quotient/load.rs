@@ -6,7 +6,7 @@
 
 use super::geometry::Geometry;
 use super::slots::{FAR, Slots};
-use super::stream::damaged;
+use super::stream::table_error;
 use super::{KINDS, QuotientFilter, Stored};
 use crate::container::Header;
 use crate::error::{Error, Result};
@@ -88,7 +88,7 @@ impl Loadable for QuotientFilter {
         }
         let [bits, offsets, cells] = geometry.words();
         let memories = [memory(KINDS[0], 0, bits)?, memory(KINDS[1], 0, offsets)?, memory(KINDS[2], 0, cells)?];
-        Ok(QuotientFilter { slots: Slots::over(geometry, memories)?, hasher, load, used, max_bytes: u64::MAX })
+        Ok(QuotientFilter { slots: Slots::from_memory(geometry, memories)?, hasher, load, used, max_bytes: u64::MAX })
     }
 
     fn bound(&mut self, max_bytes: u64) {
@@ -96,6 +96,6 @@ impl Loadable for QuotientFilter {
     }
 
     fn check_cells(&self) -> Result<()> {
-        self.slots.check(self.used).ok_or_else(damaged)
+        self.slots.check(self.used).ok_or_else(table_error)
     }
 }

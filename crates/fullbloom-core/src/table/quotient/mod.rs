@@ -36,7 +36,7 @@ pub mod words;
 pub use self::geometry::Geometry;
 
 use self::slots::Slots;
-use self::stream::{build, damaged};
+use self::stream::{build, table_error};
 use crate::container::{Container, Header, Section, kind};
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
@@ -150,7 +150,7 @@ impl QuotientFilter {
 
     /// Refuses a key for which `used` slots in use leave no space within reach of its home.
     #[cold]
-    fn crowded(&self, used: u64) -> Error {
+    fn crowded_error(&self, used: u64) -> Error {
         let reach = self.geometry().reach(used).min(self.geometry().slots());
         Error::Capacity(format!(
             "no free slot within {reach} of the key's own, though {} of {} slots are in use: too many keys lie there, as \
@@ -206,7 +206,7 @@ impl QuotientFilter {
     fn put(&mut self, hash: u64) -> Result<bool> {
         let geometry = self.geometry();
         let (quotient, remainder) = self.split(hash);
-        let place = self.slots.locate(quotient, remainder).ok_or_else(damaged)?;
+        let place = self.slots.locate(quotient, remainder).ok_or_else(table_error)?;
         if place.found && geometry.counter_bits > 0 {
             let (_, copies) = self.slots.read(place.slot);
             if copies < geometry.most_copies() {
@@ -220,7 +220,7 @@ impl QuotientFilter {
         let reach = geometry.reach(self.used);
         self.slots
             .insert(quotient, &place, geometry.cell(remainder, 1), reach)
-            .ok_or_else(|| self.crowded(self.used))?;
+            .ok_or_else(|| self.crowded_error(self.used))?;
         self.used += 1;
         self.load.count(!place.found);
         Ok(!place.found)
@@ -231,7 +231,7 @@ impl QuotientFilter {
         if !self.slots.is_occupied(quotient) {
             return Ok(false);
         }
-        let place = self.slots.locate(quotient, remainder).ok_or_else(damaged)?;
+        let place = self.slots.locate(quotient, remainder).ok_or_else(table_error)?;
         if !place.found {
             return Ok(false);
         }
@@ -241,7 +241,7 @@ impl QuotientFilter {
             return Ok(true);
         }
         let only = self.slots.is_only(quotient, &place);
-        self.slots.remove(quotient, &place).ok_or_else(damaged)?;
+        self.slots.remove(quotient, &place).ok_or_else(table_error)?;
         self.used = self.used.saturating_sub(1);
         self.load.uncount(only);
         Ok(true)
@@ -279,11 +279,11 @@ impl Filter for QuotientFilter {
 
     /// Share of all fingerprints that are stored: exact, whereas the law at capacity is an expectation.
     fn fpr_at(&self, items: f64) -> Option<f64> {
-        Some(fingerprints::taken(items, 2f64.powi(self.geometry().fingerprint_bits() as i32)))
+        Some(fingerprints::share_of(items, 2f64.powi(self.geometry().fingerprint_bits() as i32)))
     }
 
     fn fpr(&self) -> f64 {
-        fingerprints::taken(self.load.added as f64, 2f64.powi(self.geometry().fingerprint_bits() as i32))
+        fingerprints::share_of(self.load.added as f64, 2f64.powi(self.geometry().fingerprint_bits() as i32))
     }
 
     /// Share of slots in use.
@@ -392,7 +392,7 @@ impl Mergeable for QuotientFilter {
         self.check_writable()?;
         let (slots, census) = build(self.geometry(), &[&self.slots, &other.slots])?;
         if census.farthest > self.geometry().reach(census.used) {
-            return Err(self.crowded(census.used));
+            return Err(self.crowded_error(census.used));
         }
         self.slots = slots;
         self.used = census.used;

@@ -92,9 +92,9 @@ impl Selection {
     }
 
     /// Behind the last whole record of `block`, which begins with a record; 0 where none ends.
-    pub fn cut(&self, block: &[u8]) -> usize {
+    pub fn find_end(&self, block: &[u8]) -> usize {
         match &self.format {
-            Format::Rows(table, _) => table.cut(block),
+            Format::Rows(table, _) => table.find_end(block),
             _ => memchr::memrchr(b'\n', block).map_or(0, |newline| newline + 1),
         }
     }

@@ -18,7 +18,7 @@ use super::server::{Buffers, Server};
 use super::transaction::Transaction;
 use crate::auth::Grant;
 use crate::auth::Scope;
-use crate::blocking::aside;
+use crate::blocking::run_blocking;
 use crate::log::Durability;
 use crate::store::{self, Entry, Lsn};
 
@@ -366,7 +366,7 @@ impl Session {
         };
         let words = args.len().max(length / 8).min(server.store.options.limits.batch_keys);
         let _held = if is_large { Some(server.store.budget().take((words * WORD) as u64)?) } else { None };
-        aside(|| self.execute(command, args))
+        run_blocking(|| self.execute(command, args))
     }
 
     /// Runs a command. Refuses it if its reply does not fit into memory.

@@ -270,7 +270,7 @@ def chance(expected: float, largest: float = 1.0, sigmas: float = SIGMAS) -> flo
 
 
 def half_digit(figure: str) -> float:
-    """What rounding may have taken from a published figure: half a unit of its last digit."""
+    """The rounding error of a published figure: half a unit of its last digit."""
     mantissa, _, exponent = figure.partition("e")
     return 0.5 * 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2])) * (1 + 1e-9)
 

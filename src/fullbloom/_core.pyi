@@ -166,7 +166,7 @@ class _AdvanceMembers:
     def generations(self, /) -> int:
         """Number of generations."""
     @property
-    def keys_a_generation(self, /) -> int:
+    def keys_per_generation(self, /) -> int:
         """Keys of a generation."""
     @property
     def now(self, /) -> float | None:

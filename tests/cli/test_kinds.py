@@ -62,7 +62,7 @@ def text() -> bytes:
 
 
 def run_piped(program: list[str], *arguments: object, stdin: bytes) -> bytes:
-    """What comes out of the far end of a shell pipe."""
+    """The output of a command in a shell pipe."""
     command = " ".join([*program, *map(str, arguments)])
     done = subprocess.run(["bash", "-o", "pipefail", "-c", f"cat | {command} | cat"], input=stdin,
                           capture_output=True, timeout=60)  # fmt: skip

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Scene(NamedTuple):
-    """What a call may use."""
+    """The objects that a call may use."""
 
     variant: Variant
     #: Large, filled with ``keys``.
@@ -37,7 +37,7 @@ class Scene(NamedTuple):
         return (self.keys, 1) if self.variant.can("pairs") else (self.keys,)
 
     def build_arguments(self) -> tuple[Any, ...]:
-        """What a build takes beside keys or hashes."""
+        """The arguments of a build other than keys or hashes."""
         if self.variant.can("worlds"):
             return (-1 - self.keys,)
         return (1,) if self.variant.can("valued") else ()

@@ -250,7 +250,7 @@ def test_an_exact_set_supports_the_whole_set_algebra(variant: Variant) -> None:
 
 @for_each("variant", every_variant("merge", "estimate", "keys"))
 def test_a_union_at_its_capacity_does_not_warn(variant: Variant) -> None:
-    """What a union holds is estimated, and one key above capacity in an estimate is noise."""
+    """The number of keys in a union is an estimate, and one key above capacity is within its noise."""
     for seed in range(20):
         first, second = (variant.make(1000, seed=seed) for _ in range(2))
         first.update(range(600))

@@ -1,4 +1,4 @@
-"""What people try first is there, or its absence names what is."""
+"""Calls that people try first work, or their errors name the call that does."""
 
 from __future__ import annotations
 

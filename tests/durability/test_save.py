@@ -124,7 +124,7 @@ def fill(seed: int = 1) -> fullbloom.BloomFilter:
 
 
 def names(directory: Path) -> set[str]:
-    """What lies there."""
+    """The contents of the directory."""
     return {entry.name for entry in directory.iterdir()}
 
 

@@ -49,7 +49,7 @@ class Service:
 
 
 class Expected:
-    """What was acknowledged: keys of two filters, names that are there and names that are not."""
+    """The acknowledged state: keys of two filters, existing names and deleted names."""
 
     def __init__(self):
         self.lock = threading.Lock()

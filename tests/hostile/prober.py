@@ -132,7 +132,7 @@ def having(instance: Any, *names: str) -> list[str]:
 
 
 def questions(opened: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """What can be asked."""
+    """All lookups."""
     for name in having(opened, "__contains__"):
         yield name, lambda: [key in opened for key in KEYS]
     for name in having(opened, "contains_many", "includes_many"):
@@ -152,7 +152,7 @@ def questions(opened: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def changes(copy: Any, opened: Any, *, pairs: bool) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """What can be done."""
+    """All changes."""
     for name in having(copy, "add"):
         yield name, lambda: [copy.add(key, 1) if pairs else copy.add(key) for key in KEYS[:100]]
     for name in [] if pairs else having(copy, "add_many"):

@@ -17,7 +17,7 @@ testbuffer = pytest.importorskip("_testbuffer", reason="CPython without its own 
 
 
 def every_call(keys: Any) -> list[Any]:
-    """What reads a batch of keys, and of hashes."""
+    """All calls that read a batch of keys or hashes."""
     bloom = fullbloom.BloomFilter(100)
     ways = (bloom.update, bloom.add_many, bloom.contains_many, fullbloom.hash_many, bloom.contains_hashed)
     return [lambda way=way: way(keys) for way in ways]
@@ -74,7 +74,7 @@ kept: list[Any] = []
 
 
 class Exporter(ctypes.Structure):
-    """What ctypes knows of a Py_buffer."""
+    """A Py_buffer in ctypes."""
 
     _fields_ = [
         ("buf", ctypes.c_void_p),

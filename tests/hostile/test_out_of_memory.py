@@ -61,7 +61,7 @@ os._exit(0)
 
 @pytest.fixture(scope="module")
 def with_room() -> Iterator[WithRoom]:
-    """What `work` comes to after `made`, in a process with `room` more bytes."""
+    """The outcome of `work` after `made`, in a process with `room` more bytes."""
     with subprocess.Popen(
         [sys.executable, "-c", COLUMNS],
         # The pool that Arrow takes by itself reserves more than there is; threads of NumPy outlive no fork.

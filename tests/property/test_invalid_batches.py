@@ -1,4 +1,4 @@
-"""What is not a batch of keys is refused by an error of the tree, and keys before a refused one stay."""
+"""Invalid batches are refused by an error of the tree, and keys before a refused one stay."""
 
 from __future__ import annotations
 

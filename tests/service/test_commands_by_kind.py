@@ -263,7 +263,7 @@ def is_refusal(answer: Any) -> bool:
 
 
 def in_process(operation: Any, f: Any, keys: list[str]) -> list[Any] | None:
-    """What a process answers; None where the kind cannot."""
+    """The result in a process; None if the kind lacks the operation."""
     try:
         return operation(f, keys)
     except (AttributeError, TypeError, ValueError):

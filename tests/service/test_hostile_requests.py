@@ -134,7 +134,7 @@ def request(draw):
 
 
 def heard(address, data, pieces):
-    """What the service says to bytes that come in pieces; nothing where it closes while they still come."""
+    """The reply to bytes sent in pieces; empty if the service closes before all are sent."""
     parts = []
     try:
         with socket.create_connection(address, timeout=30) as one:

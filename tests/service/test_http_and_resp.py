@@ -1,4 +1,4 @@
-"""What one port made, the other knows: filters, keys, tokens."""
+"""Both ports share filters, keys and tokens."""
 
 from __future__ import annotations
 

@@ -318,7 +318,7 @@ STREAM_LIMITS = Limits(request_bytes=1 << 20, batch_keys=100_000)
 
 
 class Held:
-    """What a request holds, without a service."""
+    """The memory of a request, without a service."""
 
     nbytes = 0
 

@@ -1,4 +1,4 @@
-"""What a type checker must see: checked with ``mypy --strict``, never run.
+"""Types that a checker must infer: checked with ``mypy --strict``, never run.
 
 ``assert_type`` fails the check when an inferred type differs from the one written here.
 """
@@ -78,7 +78,7 @@ def annotated(
     h: list[Any],
     i: Any,
 ) -> None:
-    """What users write at their own parameters."""
+    """Annotations that users write for their own parameters."""
     f.update(a, b, c, d, e, g, h, i)
     assert_type(f.contains_many(a), list[bool])
     assert_type(f.contains_many(c), list[bool])

@@ -30,7 +30,7 @@ Complaints = dict[int, str]
 
 
 def mypy(folder: Path) -> dict[str, Complaints]:
-    """What mypy says of the programs in ``folder``."""
+    """The report of mypy on the programs in ``folder``."""
     pytest.importorskip("mypy", reason="mypy is not installed: pip install -r requirements/dev.txt")
     command = [sys.executable, "-m", "mypy", "--config-file", "mypy.ini", "."]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
@@ -42,7 +42,7 @@ def mypy(folder: Path) -> dict[str, Complaints]:
 
 
 def pyright(folder: Path) -> dict[str, Complaints]:
-    """What pyright says of them."""
+    """The report of pyright on them."""
     program = shutil.which("pyright", path=str(Path(sys.executable).parent))
     if program is None:
         pytest.skip("pyright is not installed: pip install -r requirements/dev.txt")

@@ -1,4 +1,4 @@
-"""Who may do what: tokens, scopes, names."""
+"""Authorization: tokens, scopes, names."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def test_two_deviations_hold_the_keys_of_many_stages(variant: Variant) -> None:
 
 @pytest.mark.parametrize("variant", every_variant("estimate", "endless"))
 def test_the_mean_of_large_chains_is_the_number_of_keys(variant: Variant) -> None:
-    """What is wrong with a rate grows with the keys, its deviation with their root: a million tell."""
+    """An error of a rate grows with the number of keys, its deviation with the root: a million suffice."""
     trials, capacity, items = 16 * SCALE, 100_000, 1_000_000
     deviations = []
     for seed in range(trials):

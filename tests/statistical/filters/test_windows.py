@@ -40,7 +40,7 @@ def test_full_windows_stay_below_the_rate_and_deny_no_recent_key(
         keys = Keys("random", seed)
         # Just before the planes turn every generation is full: the worst moment.
         generations = len(window.generation_counts())
-        share = window.info()["keys_a_generation"]
+        share = window.info()["keys_per_generation"]
         stream = keys.take(share * generations * 3)
         new = window.add_many(stream)
         # A new key is taken for known at the rate of a full window at most.

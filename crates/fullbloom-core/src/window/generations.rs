@@ -51,7 +51,7 @@ macro_rules! window {
                 /// Number of generations.
                 pub generations: usize = |f| f.plan.generations, PLANES;
                 /// Keys of a generation.
-                pub keys_a_generation: u64 = |f| f.plan.share();
+                pub keys_per_generation: u64 = |f| f.plan.share();
                 /// True if a lookup refreshes a known key.
                 pub refresh: bool = |f| f.plan.refresh, RULE;
                 /// Seconds for which keys are remembered, or None for a window counted in keys.

@@ -3,19 +3,11 @@
 use std::sync::Arc;
 
 use super::super::parser::Args;
-use super::Session;
+use super::{CachedEntry, Session};
 use crate::fault::{Code, Fault};
 use crate::kind::{Flavour, Spec};
 use crate::resp::error::{CommandError, CommandResult, WRONG_TYPE, too_long};
 use crate::store::{self, Entry, Lsn, Settings};
-
-/// The filter that a client's last command used.
-pub(super) struct CachedEntry {
-    /// The epoch of the catalogue at that time.
-    epoch: u64,
-    name: Vec<u8>,
-    entry: Arc<Entry>,
-}
 
 impl Session {
     /// The filter or note of this name, if it exists.

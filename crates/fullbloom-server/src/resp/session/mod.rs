@@ -24,8 +24,6 @@ use crate::store::{self, Entry, Lsn};
 
 mod filters;
 
-use filters::CachedEntry;
-
 /// Replies are sent before more commands are executed once they have this many bytes. A modest reply on top of them
 /// still fits into the bytes that are not charged.
 const OUTPUT: usize = 48 << 10;
@@ -49,6 +47,14 @@ pub(super) enum NextStep {
     WaitForSlot,
     /// Send the replies and close.
     Close,
+}
+
+/// The filter that a client's last command used.
+struct CachedEntry {
+    /// The epoch of the catalogue at that time.
+    epoch: u64,
+    name: Vec<u8>,
+    entry: Arc<Entry>,
 }
 
 /// The state of one client.

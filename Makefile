@@ -106,7 +106,7 @@ docs: build $(STAMPS)/docs  ## Build the documentation site into build/docs/html
 	@echo "build/docs/html/index.html"
 
 docs-check: docs  ## Test the built site: links, search and the number of clicks to each page
-	$(BIN)/python -m pytest -q tests/docs/test_the_site_holds.py
+	$(BIN)/python -m pytest -q tests/docs/test_site.py
 
 docs-serve: docs  ## Build it and serve it on 127.0.0.1:8000 (PORT)
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory build/docs/html $(PORT)

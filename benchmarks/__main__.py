@@ -5,20 +5,21 @@ from __future__ import annotations
 import argparse
 import datetime as dt
 import importlib
-import json
 import os
 import sys
 import time
-from typing import Any
 
 from benchmarks import report
 from benchmarks.isolation import ChildFailed
-from benchmarks.model import HERE, ORDER, Definition, Result
+from benchmarks.model import ORDER, Definition, Result
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Exit status: 0, 1 when `--check` finds a missed bar or a measurement failed, 2 for a wrong call."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.record and options.quick:
+        parser.error("--record takes a full run; drop --quick")
     try:
         import fullbloom  # noqa: F401
     except ImportError as error:
@@ -39,10 +40,9 @@ def main(arguments: list[str] | None = None) -> int:
             print(report.as_text(result), flush=True)
     print(report.summary(results), flush=True)
     if options.record and results:
-        _record(facts, results, options.quick)
-        if not options.quick:
-            for path in report.publish():
-                print(f"wrote {path}")
+        date = dt.datetime.now(dt.UTC).strftime("%Y-%m-%d %H:%M UTC")
+        for path in [report.record(facts, results, date), *report.publish()]:
+            print(f"wrote {path}")
     missed = [v for r in results for v in r.verdicts if v.verdict.startswith("missed")]
     return 1 if failed or (options.check and missed) else 0
 
@@ -62,7 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--record",
         action="store_true",
-        help="write benchmarks/record/; a full run also refreshes README.md and docs/benchmarks.md",
+        help="write a full run to benchmarks/record/ and refresh README.md and docs/benchmarks.md",
     )
     parser.add_argument("--check", action="store_true", help="exit with 1 when a bar is missed")
     return parser
@@ -88,22 +88,6 @@ def _measure(name: str, quick: bool) -> Result | None:
     result.quick, result.seconds = quick, round(time.perf_counter() - start, 1)
     definition.judge(result)
     return result
-
-
-def _record(facts: dict[str, Any], results: list[Result], quick: bool) -> None:
-    when = dt.datetime.now(dt.UTC)
-    stem = when.strftime("%Y-%m-%d-%H%M") + ("-quick" if quick else "")
-    data = {
-        "date": when.strftime("%Y-%m-%d %H:%M UTC"),
-        "quick": quick,
-        "machine": facts,
-        "results": [result.to_json() for result in results],
-    }
-    target = HERE / "record" / f"{stem}.json"
-    target.parent.mkdir(exist_ok=True)
-    target.write_text(json.dumps(data, default=float, separators=(",", ":")) + "\n")
-    target.with_suffix(".md").write_text(report.record_page(data))
-    print(f"wrote benchmarks/record/{stem}.json and .md")
 
 
 if __name__ == "__main__":

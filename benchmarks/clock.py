@@ -1,4 +1,4 @@
-"""Clocks and loops. All times are nanoseconds a key unless a name says otherwise."""
+"""Clocks and loops. All times are nanoseconds per key unless a name says otherwise."""
 
 from __future__ import annotations
 

@@ -19,15 +19,15 @@ def highlights(results: dict[str, Result]) -> list[Row]:
     for name, column, what, unit in (
         ("scalar", "in (hit)", "`key in filter`, 1M `str`", "ns"),
         ("scalar", "add", "`add`, 1M `str`", "ns"),
-        ("list-batch", "update", "`update` of a list of 1M `str`", "ns a key"),
-        ("list-batch", "contains_many (hit)", "`contains_many` of a list of 1M `str`", "ns a key"),
+        ("list-batch", "update", "`update` of a list of 1M `str`", "ns per key"),
+        ("list-batch", "contains_many (hit)", "`contains_many` of a list of 1M `str`", "ns per key"),
     ):
         if name in results:
             rows.append([what, *_of_table(results[name].tables[0], column, unit)])
     if "dedup" in results:
         rows.append(_dedup(results["dedup"].tables[0]))
     if "open" in results:
-        shown = _shown(results["open"].figures["cold/ms"].text()) + " ms"
+        shown = _shorten_cell(results["open"].figures["cold/ms"].text()) + " ms"
         rows.append(["open a filter of 1 GB from the disk", shown, "-", "-"])
     return rows
 
@@ -38,7 +38,7 @@ def _number(cell: str) -> float:
     return float(found[1].replace(",", "")) if found else float("nan")
 
 
-def _shown(cell: str) -> str:
+def _shorten_cell(cell: str) -> str:
     return re.split(r" \(|, \d", cell.lstrip("~"))[0]
 
 
@@ -49,14 +49,14 @@ def _of_table(table: Table, column: str, unit: str) -> Row:
     best = min(others, key=lambda name: _number(others[name]))
     exact = next((cell for name, cell in cells.items() if name.startswith(EXACT)), "-")
     return [
-        f"{_shown(cells[OURS])} {unit}",
-        f"{_shown(others[best])} {unit} ({best})",
-        f"{_shown(exact)} {unit}",
+        f"{_shorten_cell(cells[OURS])} {unit}",
+        f"{_shorten_cell(others[best])} {unit} ({best})",
+        f"{_shorten_cell(exact)} {unit}",
     ]
 
 
 def _dedup(table: Table) -> Row:
-    cells = {row[0]: f"{_shown(row[1])} MB/s, {row[3]} MB" for row in table.rows}
+    cells = {row[0]: f"{_shorten_cell(row[1])} MB/s, {row[3]} MB" for row in table.rows}
     return [
         "de-duplicate 10M lines (600 MB), order kept",
         cells["fullbloom dedup, no size given"],

@@ -25,7 +25,7 @@ def _text(x: int) -> str:
 
 
 def fresh_text(count: int, absent: bool) -> Callable[[], list[Any]]:
-    """A maker of new `str` objects, the same text each time. Splitting costs about 60 ns a key."""
+    """A maker of new `str` objects, the same text each time. Splitting costs about 60 ns per key."""
     start = 1 << 40 if absent else 0
     text = "\n".join(_text(start + i) for i in range(count))
     return lambda: text.split("\n")

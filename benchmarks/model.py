@@ -91,7 +91,7 @@ class Table:
 
 @dataclass
 class Verdict:
-    """One figure held against one bar."""
+    """One figure compared with one bar."""
 
     what: str
     bar: str
@@ -186,7 +186,7 @@ def _verdict(bar: Bar, figure: Figure) -> str:
 
 
 def unit_suffix(unit: str) -> str:
-    """The unit as it stands after a number."""
+    """The unit as it is written after a number."""
     return {"x": "x", "": ""}.get(unit, f" {unit}")
 
 

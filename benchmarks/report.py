@@ -1,7 +1,9 @@
-"""Writes what was measured: to the terminal, to records, and into README.md and pages of docs/.
+"""Writes results: to the terminal, to records, and into README.md and pages of docs/.
 
-`python -m benchmarks.report` refreshes the pages from the records; with `--check` it writes nothing and
-exits with 1 when a page does not show them. Each benchmark is shown from the newest full record that has it.
+`record/` has one record per release: `unreleased.json` until the release, which renames it to
+`VERSION.json`. A record is a list of runs; a newer run of a benchmark replaces the older one in the record.
+`python -m benchmarks.report` refreshes the pages from the records; with `--check` it writes nothing and exits
+with 1 if a page is out of date. Each benchmark is shown from its newest run.
 """
 
 from __future__ import annotations
@@ -126,26 +128,39 @@ def section(result: Result, facts: dict[str, Any], date: str) -> str:
     return "\n\n".join(parts)
 
 
-def record_page(data: dict[str, Any]) -> str:
+def record_page(runs: list[dict[str, Any]]) -> str:
     """The readable half of a record."""
-    results = [Result.from_json(item) for item in data["results"]]
-    kind = "Quick run" if data["quick"] else "Run"
-    facts = data["machine"]
-    parts = [f"# {kind} of {data['date']}", machine_line(facts), versions_line(facts)]
-    parts.append(f"Load average at the start: {facts['load_average_at_start']}.")
-    parts.append(markdown(BAR_COLUMNS, bar_rows([v for r in results for v in r.verdicts])))
-    parts += [section(result, facts, data["date"]) for result in results]
+    parts = []
+    for run in runs:
+        facts, results = run["machine"], [Result.from_json(item) for item in run["results"]]
+        parts += [f"# Run of {run['date']}", machine_line(facts), versions_line(facts)]
+        parts.append(f"Load average at the start: {facts['load_average_at_start']}.")
+        if verdicts := [v for r in results for v in r.verdicts]:
+            parts.append(markdown(BAR_COLUMNS, bar_rows(verdicts)))
+        parts += [section(result, facts, run["date"]) for result in results]
     return "\n\n".join(parts) + "\n"
 
 
+def record(facts: dict[str, Any], results: list[Result], date: str) -> str:
+    """Adds a run to the record of the next release, in which it replaces older results of its benchmarks."""
+    target = HERE / "record" / "unreleased.json"
+    runs = json.loads(target.read_text())["runs"] if target.exists() else []
+    names = {result.name for result in results}
+    for run in runs:
+        run["results"] = [item for item in run["results"] if item["name"] not in names]
+    runs = [run for run in runs if run["results"]]
+    runs.append({"date": date, "machine": facts, "results": [result.to_json() for result in results]})
+    target.parent.mkdir(exist_ok=True)
+    target.write_text(json.dumps({"runs": runs}, default=float, separators=(",", ":")) + "\n")
+    target.with_suffix(".md").write_text(record_page(runs))
+    return str(target.relative_to(ROOT))
+
+
 def newest() -> Shown:
-    """Each benchmark with its record: the newest full record that has it."""
-    found: dict[str, tuple[Result, dict[str, Any]]] = {}
-    for path in sorted((HERE / "record").glob("*.json")):
-        data = json.loads(path.read_text())
-        if not data["quick"]:
-            for item in data["results"]:
-                found[item["name"]] = (Result.from_json(item), data)
+    """Each benchmark with its newest run."""
+    records = [json.loads(path.read_text())["runs"] for path in (HERE / "record").glob("*.json")]
+    runs = sorted((run for runs in records for run in runs), key=lambda run: run["date"])
+    found = {item["name"]: (Result.from_json(item), run) for run in runs for item in run["results"]}
     return [found[name] for name in ORDER if name in found]
 
 
@@ -226,7 +241,7 @@ def publish() -> list[str]:
 
 
 def stale() -> list[str]:
-    """The pages that do not show the newest records."""
+    """The pages that do not show the newest runs."""
     return [
         str(path.relative_to(ROOT))
         for path, text in _pages()
@@ -239,9 +254,7 @@ def main() -> int:
     if "--check" in sys.argv[1:]:
         old = stale()
         for name in old:
-            print(
-                f"{name} does not show the newest record; run `python -m benchmarks.report`", file=sys.stderr
-            )
+            print(f"{name} does not show the newest runs; run `python -m benchmarks.report`", file=sys.stderr)
         return 1 if old else 0
     for name in publish():
         print(f"wrote {name}")

@@ -87,7 +87,7 @@ def check_dedup(path: Path, folder: Path) -> list[bytes]:
     # At most a millionth of the new lines is lost on average; five deviations of a Poisson count.
     mean = len(distinct) * 1e-6
     require(
-        lost <= mean + 5 * math.sqrt(mean) + 1, "lines lost by false positives are within the rate asked for"
+        lost <= mean + 5 * math.sqrt(mean) + 1, "lines lost by false positives are within the requested rate"
     )
     return distinct
 

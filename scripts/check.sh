@@ -23,11 +23,11 @@ run "lock file of fuzz" bash -c 'cargo metadata --locked --format-version 1 --ma
 run "clippy" cargo clippy --locked --workspace --all-targets --features fullbloom-server/python --quiet -- -D warnings
 run "crate arrows" python scripts/check_crates.py
 run "repository content" python scripts/check_content.py
-run "words of pages" python scripts/check_words.py
+run "words" python scripts/check_words.py
 run "ruff check" ruff check
 run "ruff format" ruff format --check
 run "stub is current" python -m scripts.stubs --check
-run "generated colours are current" python scripts/colours.py --check
+run "blocking modules are current" python scripts/colours.py --check
 run "stubtest" python -m mypy.stubtest fullbloom._core --allowlist .mypy-stubtest-allowlist
 run "mypy --strict" mypy
 run "import contracts" lint-imports --no-logo

@@ -65,12 +65,12 @@ SLOW = (
 
 
 def is_long(path: Path) -> bool:
-    """Tell whether a file or a folder is one of the long ones, or in one."""
+    """Return whether a file or a folder is one of the long ones, or in one."""
     return is_among(path, LONG)
 
 
 def is_among(path: Path, names: tuple[str, ...]) -> bool:
-    """Tell whether a file or a folder is one of those named, or in one."""
+    """Return whether a file or a folder is one of those named, or in one."""
     found = path.relative_to(Path(__file__).parent).as_posix()
     return any(found == name or found.startswith(f"{name}/") for name in names)
 

@@ -65,16 +65,16 @@ class Variant(NamedTuple):
         if self.can("worlds"):
             return self.cls.build((), (), **options)
         if self.can("build"):
-            return self.filled((), capacity, fpr, **options)
+            return self.build_from((), capacity, fpr, **options)
         rated = any(name == "fpr" for name, _, _ in self.row["parameters"])
         return self.cls(capacity, fpr, **options) if rated else self.cls(capacity, **options)
 
     def can(self, capability: str) -> bool:
-        """Tell whether the registry promises ``capability``, or what READINGS derives from it."""
+        """Return whether the registry promises ``capability``, or what READINGS derives from it."""
         reading = READINGS.get(capability)
         return capability in self.capabilities if reading is None else reading(self)
 
-    def filled(self, keys: Iterable[Any], capacity: int = 1000, fpr: float = 0.01, **options: Any) -> Any:
+    def build_from(self, keys: Iterable[Any], capacity: int = 1000, fpr: float = 0.01, **options: Any) -> Any:
         """Build a filter of this variant that holds ``keys``."""
         if self.can("worlds"):
             return self.cls.build(keys, ABSENT, **{**self.choice, **options})
@@ -197,7 +197,7 @@ SCHEMES: dict[str, tuple[str, ...]] = {
 HASHES = ("xxh3", "xxh64", "murmur3-32", "murmur3-128", "fnv1a", "sha1", "md5", "sha256")
 
 
-def shown(value: object) -> str:
+def show(value: object) -> str:
     """The ``repr`` of a value for the name of a test: without addresses, which differ by process."""
     return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
 
@@ -215,7 +215,7 @@ def binomial_sd(rate: float, trials: int) -> float:
     return math.sqrt(rate * (1.0 - rate) / trials)
 
 
-def pooled(rates: Iterable[float], target: float, trials: int) -> tuple[float, float]:
+def pool(rates: Iterable[float], target: float, trials: int) -> tuple[float, float]:
     """Mean of the rates of several filters, and the standard deviation of that mean.
 
     Two sources add: a filter's own rate differs from the next one's (measured between the filters), and a
@@ -256,7 +256,7 @@ def scatter_of_mean(values: Iterable[float], cases: int = 1) -> tuple[float, flo
     SIGMAS deviations for one, measured on the values.
     """
     measured = list(values)
-    mean, sd = pooled(measured, 0.0, 1)
+    mean, sd = pool(measured, 0.0, 1)
     return mean, student(sigmas_of(cases), len(measured) - 1) * sd
 
 
@@ -270,7 +270,7 @@ def chance(expected: float, largest: float = 1.0, sigmas: float = SIGMAS) -> flo
 
 
 def half_digit(figure: str) -> float:
-    """What rounding may have taken from a published figure: half a unit of its last digit."""
+    """The rounding error of a published figure: half a unit of its last digit."""
     mantissa, _, exponent = figure.partition("e")
     return 0.5 * 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2])) * (1 + 1e-9)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from benchmarks.attacks.page import PAGE, table, written
+from benchmarks.attacks.page import PAGE, insert_table, table
 from benchmarks.attacks.rows import measured
 
 
@@ -17,7 +17,7 @@ def main() -> int:
     shown = table(measured())
     print(shown)
     if options.write:
-        PAGE.write_text(written(PAGE.read_text(), shown))
+        PAGE.write_text(insert_table(PAGE.read_text(), shown))
     return 0
 
 

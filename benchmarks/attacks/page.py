@@ -20,7 +20,7 @@ def table(rows: list[Row]) -> str:
     return markdown(COLUMNS, [list(row) for row in rows])
 
 
-def written(text: str, shown: str) -> str:
+def insert_table(text: str, shown: str) -> str:
     """The page with this table."""
     head, _, rest = text.partition(BEGIN)
     return f"{head}{BEGIN}\n{shown}\n{END}{rest.partition(END)[2]}"

@@ -1,7 +1,7 @@
 """The attacks, one function each: what chosen keys do to a filter, and to one with a secret.
 
-A figure is told for three filters: one that got random keys, one with the public hash that got the chosen
-ones, and one with a secret that got the same chosen ones.
+Each figure is measured for three filters: one with random keys, one with the public hash and the chosen keys,
+and one with a secret and the same chosen keys.
 """
 
 from __future__ import annotations
@@ -104,14 +104,14 @@ def target() -> Row:
     tried = sum(crowd.tried for crowd in crowds) / 100
     return Row(
         "a victim's line: keys that cover its bits",
-        "victims taken for known (`dedup` drops them)",
+        "victims treated as duplicates (`dedup` drops them)",
         *result,
         f"{mean:.1f} keys of {tried / 1e6:.1f} million",
     )
 
 
 def offline() -> Row:
-    """False positives found without a question to the filter, by who knows its keys."""
+    """False positives that an attacker who knows the keys finds without querying the filter."""
     members = np.arange(10_000)
     twin = fullbloom.BloomFilter(10_000, 0.01)
     twin.update(members)

@@ -82,7 +82,7 @@ def positions(hashes: Hashes, num_bits: int, num_hashes: int) -> Any:
 
 
 def polluting(num_bits: int, num_hashes: int, count: int) -> Found:
-    """Keys each of which sets as many bits as are to be had: candidates in order of what they would set."""
+    """Keys each of which sets as many bits as possible: candidates in order of what they would set."""
     ones, keys, tried, least = np.zeros(num_bits, bool), [], 0, num_hashes
     while len(keys) < count:
         start = (1 << 40) + tried

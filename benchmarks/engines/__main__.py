@@ -15,7 +15,7 @@ NAMES = ["redis", "fleet", "columns", "sqlalchemy", "spark"]
 
 
 def main() -> int:
-    """Run what was asked for; all without a name."""
+    """Run the named benchmarks, or all."""
     wanted = sys.argv[1:] or NAMES
     for name, _, part in (one.partition(":") for one in wanted):
         if name not in NAMES:

@@ -1,8 +1,8 @@
 """Lookups of 10 million integers in DuckDB, Polars and PyArrow, beside one batch of NumPy, all by turns.
 
-DuckDB's ``bloom_contains`` gets 2,048 rows a call, which DuckDB converts to Arrow and back while it waits for
-the GIL; a reader of its batches gets 131,072. Functions that do nothing show what such a call costs by
-itself. The median of the ratios of each turn is shown.
+DuckDB's ``bloom_contains`` gets 2,048 rows per call, which DuckDB converts to Arrow and back while it waits
+for the GIL; a reader of its batches gets 131,072. Functions that do nothing show the cost of such a call
+alone. The median of the ratios of each turn is shown.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """More than one task, server or generation: asyncio beside the plain client, a cluster beside one server.
 
-All by turns in one run; keys a second, the median of turns, and of the ratios of each turn.
+All by turns in one run; keys per second, the median of turns, and of the ratios of each turn.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CAPACITY, FPR = 1_000_000, 0.01
 TURNS, TASKS, SINGLE, BATCH, MANY, NODES = 15, 64, 2000, 10_000, 5, 6
 
 
-def _told(name: str, ours: list[float], theirs: list[float]) -> str:
+def _format_ratio(name: str, ours: list[float], theirs: list[float]) -> str:
     ratio = statistics.median(one / other for one, other in zip(ours, theirs, strict=True))
     return f"  {name:42} {statistics.median(ours):12,.0f} keys/s  {ratio:5.2f}x"
 
@@ -69,18 +69,18 @@ def tasks(port: int) -> Iterator[str]:
     with redis.Redis(port=port) as client:
         asyncio.run(run(RedisBloomFilter(client, "tasks", CAPACITY, FPR)))
     for call in ("add", "contains"):
-        yield _told(f"one key a time, {call}", rates[call], rates[call])
-        yield _told(f"{TASKS} tasks, {call}", rates[f"async {call}"], rates[call])
+        yield _format_ratio(f"one key a time, {call}", rates[call], rates[call])
+        yield _format_ratio(f"{TASKS} tasks, {call}", rates[f"async {call}"], rates[call])
 
 
-def _timed(call: Callable[[Any], Any], batches: list[Any]) -> float:
+def _time(call: Callable[[Any], Any], batches: list[Any]) -> float:
     begun = time.perf_counter()
     for batch in batches:
         call(batch)
     return sum(map(len, batches)) / (time.perf_counter() - begun)
 
 
-def _made(folder: Path) -> Path:
+def _create_folder(folder: Path) -> Path:
     folder.mkdir()
     return folder
 
@@ -93,13 +93,13 @@ def cluster(folder: Path, port: int) -> Iterator[str]:
         ports = []
         for number in range(NODES):
             bus = ["--cluster-port", str(free_port())]
-            ports.append(stack.enter_context(server(_made(folder / str(number)), *options, *bus)))
+            ports.append(stack.enter_context(server(_create_folder(folder / str(number)), *options, *bus)))
         hosts = [f"127.0.0.1:{each}" for each in ports]
         words = ["redis-cli", "--cluster", "create", *hosts, "--cluster-replicas", "1", "--cluster-yes"]
         subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
-        master = stack.enter_context(server(_made(folder / "master"), *at_once))
+        master = stack.enter_context(server(_create_folder(folder / "master"), *at_once))
         follow = ["--replicaof", f"127.0.0.1 {master}"]
-        stack.enter_context(server(_made(folder / "replica"), *at_once, *follow))
+        stack.enter_context(server(_create_folder(folder / "replica"), *at_once, *follow))
         time.sleep(5)  # replicas have their masters' data
         followed = stack.enter_context(redis.Redis(port=master))
         several = stack.enter_context(redis.RedisCluster(host="127.0.0.1", port=ports[0]))
@@ -118,9 +118,9 @@ def _by_turns(what: str, filters: dict[str, RedisBloomFilter]) -> Iterator[str]:
         for name, each in filters.items():
             batches = [np.arange(n * BATCH, (n + 1) * BATCH) for n in itertools.islice(numbers, MANY)]
             for call in ("add_many", "contains_many"):
-                rates.setdefault((name, call), []).append(_timed(getattr(each, call), batches))
+                rates.setdefault((name, call), []).append(_time(getattr(each, call), batches))
     for (name, call), measured in rates.items():
-        yield _told(f"{what}, {name}, {call}", measured, rates["one server", call])
+        yield _format_ratio(f"{what}, {name}, {call}", measured, rates["one server", call])
 
 
 class _Clock:
@@ -161,9 +161,9 @@ def kinds(port: int) -> Iterator[str]:
                 batches = [np.arange(n * BATCH, (n + 1) * BATCH) for n in itertools.islice(numbers, MANY)]
                 for call in ("add_many", "contains_many", "discard_many"):
                     if hasattr(each, call):
-                        rates.setdefault((name, call), []).append(_timed(getattr(each, call), batches))
+                        rates.setdefault((name, call), []).append(_time(getattr(each, call), batches))
         for (name, call), measured in rates.items():
-            yield _told(f"{name}, {call}", measured, rates["plain", call.replace("discard", "add")])
+            yield _format_ratio(f"{name}, {call}", measured, rates["plain", call.replace("discard", "add")])
 
 
 def run(folder: Path) -> Iterator[str]:

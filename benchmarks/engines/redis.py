@@ -1,9 +1,9 @@
 """One client, one server, 1 % at a million keys: batches of 1,000 and single keys, by turns in one run.
 
-Beside `RedisBloomFilter` in strings stand the client's own pipelines of GETBIT and SETBIT, one a bit, on
+Beside `RedisBloomFilter` in strings stand the client's own pipelines of GETBIT and SETBIT, one per bit, on
 bits of the same shape and size, and filters of the server's own: of `fullbloom serve`, keyed and plain, and,
 where FULLBLOOM_REDISBLOOM names the module, of RedisBloom.
-Keys a second: the median of turns.
+Keys per second: the median of turns.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def pipelines(client: redis.Redis, like: BloomFilter) -> dict[str, Callable[[Any
 
 
 def rate(call: Callable[[Any], Any], batches: list[Any]) -> float:
-    """Keys a second."""
+    """Keys per second."""
     begun = time.perf_counter()
     for batch in batches:
         call(batch)

@@ -96,7 +96,8 @@ def window_rate(kind: type, fpr: float) -> Measure:
 
     def one(draw: np.random.Generator) -> float:
         held = kind(10_000, fpr)
-        held.add_hashed(draw_hashes(draw, round(held.keys_a_generation * len(held.generation_counts()) * 3)))
+        count = round(held.keys_per_generation * len(held.generation_counts()) * 3)
+        held.add_hashed(draw_hashes(draw, count))
         return rate_of(held, draw, 300_000)
 
     def measure(draw: np.random.Generator, share: float) -> Sample:

@@ -134,7 +134,7 @@ def compare_lookups(folder: Path) -> None:
     assert counts["spark, Arrow longs"] == counts["Spark in the JVM, longs"]
     assert counts["guava utf-8, list of str"] == counts["Guava in the JVM, Strings"]
     for name, took in times.items():
-        print(f"{name:34} median {statistics.median(took):7.1f}  least {min(took):7.1f} ns a key")
+        print(f"{name:34} median {statistics.median(took):7.1f}  least {min(took):7.1f} ns per key")
     for slower, faster, bar in RATIOS:
         ratios = [a / b for a, b in zip(times[slower], times[faster], strict=True)]
         of_least = min(times[slower]) / min(times[faster])
@@ -158,7 +158,7 @@ def probe_file(folder: Path) -> None:
         assert all(rows <= count < rows * 1.2 for count in found)
     name = f"{PROBED // 10**6}M keys, filters of a file"
     middle, least = statistics.median(times), min(times)
-    print(f"{name:34} median {middle:7.1f}  least {least:7.1f} ns a key a filter (at most 25)")
+    print(f"{name:34} median {middle:7.1f}  least {least:7.1f} ns per key and filter (at most 25)")
 
 
 def compare_files(folder: Path) -> None:
@@ -172,12 +172,12 @@ def compare_files(folder: Path) -> None:
     read, footers = 0, 0
     plain = RangedFile.read
 
-    def counted(file: RangedFile, offset: int, length: int) -> bytes:
+    def count_read(file: RangedFile, offset: int, length: int) -> bytes:
         nonlocal read
         read += length
         return plain(file, offset, length)
 
-    RangedFile.read = counted  # type: ignore[method-assign]
+    RangedFile.read = count_read  # type: ignore[method-assign]
     start = time.perf_counter()
     probes = list(probe_filters(str(folder / "*.parquet"), "user_id", keys))
     ours = time.perf_counter() - start

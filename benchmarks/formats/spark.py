@@ -92,7 +92,7 @@ def compare_class(folder: Path, members: int) -> None:
         }
         counts = {name: run()[1] for name, run in rows.items()}
         assert counts["ours"] == counts["Spark's class in the JVM"], counts
-        report(f"{share:3} % present", by_turns(rows), "ns a key")
+        report(f"{share:3} % present", by_turns(rows), "ns per key")
     theirs.stop()
 
 
@@ -162,7 +162,7 @@ def compare_query(folder: Path) -> None:
     assert counts["ours"] == counts["might_contain in a query"] == wanted, (counts, wanted)
     times = by_turns(rows)
     print(f"a query over {ROWS:,} rows, {MEMBERS:,} keys in the filter")
-    report(" 50 % present", times, "ns a row")
+    report(" 50 % present", times, "ns per row")
     session.stop()
 
 

@@ -12,7 +12,7 @@ from scripts.docsite.pictures import GREEN, GREY
 from benchmarks import clock
 from benchmarks.isolation import isolated
 from benchmarks.jobs.shown import Figures, Shown
-from benchmarks.measure.dedup import count_lines, iter_blocks, timed
+from benchmarks.measure.dedup import count_lines, iter_blocks, time_command
 from benchmarks.model import HERE
 from benchmarks.units import write_bytes, write_seconds
 
@@ -37,7 +37,7 @@ def measure() -> Figures:
         samples: dict[str, list[dict[str, float]]] = {name: [] for name in programs}
         for turn in range(RUNS):
             for name, command in clock.rotated([*programs.items()], turn):
-                samples[name].append(timed(command))
+                samples[name].append(time_command(command))
         runs: Figures = {
             name: {
                 "seconds": min(one["seconds"] for one in samples[name]),

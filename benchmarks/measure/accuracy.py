@@ -148,7 +148,7 @@ def _figures(result: Result, cells: list[Cell]) -> None:
     result.figures["above"] = Figure(
         len(above),
         "cells",
-        f"of {len(measured)}, {len(first)} at first look ({by_chance:.1f} expected by chance)",
+        f"of {len(measured)}, {len(first)} in the first measurement ({by_chance:.1f} expected by chance)",
     )
     result.figures["below"] = Figure(len(below), "cells", f"of {len(big)}")
     for name, some in (("above target, confirmed", above), ("below 0.8 of the target", below)):

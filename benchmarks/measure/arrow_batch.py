@@ -34,7 +34,9 @@ def run(definition: Definition, quick: bool) -> Result:
         say("  ".join(row))
         result.raw[column] = samples
     title = f"{count_name(count)} keys of {WIDTH} bytes, one thread"
-    result.tables.append(Table(title, ["column", *OPERATIONS], rows, "ns a key: median (minimum), CPU time"))
+    result.tables.append(
+        Table(title, ["column", *OPERATIONS], rows, "ns per key: median (minimum), CPU time")
+    )
     return result
 
 

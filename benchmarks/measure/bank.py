@@ -29,7 +29,7 @@ def run(definition: Definition, quick: bool) -> Result:
 
 
 def compare(owners: int, keys: int, fpr: float, batch: int, text: bool = False) -> dict[str, Any]:
-    """CPU time of bank and plain filter in ns a pair, batch by batch; their bytes; the rate of the bank.
+    """CPU time of bank and plain filter in ns per pair, batch by batch; their bytes; the rate of the bank.
 
     text: owners and keys are Arrow columns of texts rather than NumPy columns of integers.
     """
@@ -158,7 +158,7 @@ def _report_times(
         rows.append([op, *(f"{number(middles[name])} ({number(min(some))})" for name, some in times.items())])
         rows[-1].append(f"{ratio:.2f}")
     rows += more
-    note = "ns a pair: median (minimum), CPU time"
+    note = "ns per pair: median (minimum), CPU time"
     result.tables.append(Table(title, ["", "bank", "one plain filter", "ratio"], rows, note))
     for row in rows:
         say("  ".join(row))
@@ -183,7 +183,7 @@ def _report_essay(result: Result, settings: dict[str, Any], answer: dict[str, An
         ["bytes", f"{answer['bytes']:,}"],
         ["resident bytes", f"{answer['resident']:,}"],
         ["planned bytes of 100 times as many users", f"{answer['planned_whole']:,}"],
-        ["ns a pair, `update`", number(answer["ns"])],
+        ["ns per pair, `update`", number(answer["ns"])],
         ["rate of users who have read all", f"{answer['rate_full']:.3%}"],
         ["rate of all users", f"{answer['rate_mean']:.3%}"],
     ]
@@ -192,6 +192,8 @@ def _report_essay(result: Result, settings: dict[str, Any], answer: dict[str, An
     result.figures["essay/rate"] = Figure(
         round(answer["rate_full"] / settings["fpr"], 4), "x", "measured rate"
     )
-    result.tables.append(Table("Articles that users have read, at a hundredth", ["", ""], rows, ""))
+    result.tables.append(
+        Table("Articles that users have read, with a hundredth of the users", ["", ""], rows, "")
+    )
     for row in rows:
         say("  ".join(row))

@@ -32,7 +32,7 @@ def run(definition: Definition, quick: bool) -> Result:
         say(f"{_title(column)}: " + "  ".join(f"{name} {cells[name][-1]}" for name in HASHES))
     columns = ["hash", *(_title(column) for column in settings["columns"])]
     rows = [[name, *row] for name, row in cells.items()]
-    note = "ns a key: median (minimum), CPU time"
+    note = "ns per key: median (minimum), CPU time"
     result.tables.append(Table("The hash of a key, by its length", columns, rows, note))
     return result
 

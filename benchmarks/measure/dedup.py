@@ -94,7 +94,7 @@ def worker(
             if "failed" in answer or (name in rivals and round_ >= rival_rounds):
                 continue
             try:
-                answer["samples"].append(timed(pin + command))
+                answer["samples"].append(time_command(pin + command))
             except subprocess.CalledProcessError as error:
                 answer["failed"] = f"status {error.returncode}: {error.stderr}"
             else:
@@ -105,7 +105,7 @@ def worker(
     return answers
 
 
-def timed(command: list[str]) -> Sample:
+def time_command(command: list[str]) -> Sample:
     """Runs a program to its end, output to nowhere."""
     environment = {**os.environ, "LC_ALL": "C"}
     start = time.perf_counter()
@@ -156,7 +156,7 @@ def _report(
         speed = Figure(size / clock.median(seconds), "MB/s", f"{name}, {size:,.0f} MB", size / min(seconds))
         result.figures[f"{name}/mb_s"] = speed
         if name.endswith("--memory"):
-            label = f"{peak:,.0f} MB of {settings['asked_mb']} MB asked"
+            label = f"{peak:,.0f} MB of {settings['asked_mb']} MB requested"
             result.figures[f"{name}/memory"] = Figure(peak / settings["asked_mb"], "x", label)
         missing = instance["distinct"] - answer["written"]
         cpu = clock.median([s["cpu"] for s in answer["samples"]])

@@ -25,7 +25,7 @@ def run(definition: Definition, quick: bool) -> Result:
 
 
 def cascade(included: int, excluded: int, rounds: int) -> dict[str, Any]:
-    """Seconds of builds, ns a lookup, bits, bits by the formula, keys classified wrongly."""
+    """Seconds of builds, ns per lookup, bits, bits by the formula, keys classified wrongly."""
     import numpy as np
 
     from fullbloom import theory
@@ -60,7 +60,7 @@ def _build(kept: list[Any], here: Any, there: Any) -> float:
 
 
 def zones(zones: list[int], asked: int, rounds: int) -> dict[str, Any]:
-    """By kind and zone: ns a key of batches, bits, false positives, microseconds to list the members."""
+    """By kind and zone: ns per key of batches, bits, false positives, microseconds to list the members."""
     import numpy as np
 
     from fullbloom import ZoneFilter
@@ -146,6 +146,6 @@ def _report_zones(result: Result, answer: dict[str, Any]) -> None:
         rows.append([*cells, f"{row['wrong']:,}"])
         say("  ".join(rows[-1]))
     columns = ["members", "bytes", *ZONE_OPERATIONS, "listing, us", "wrong"]
-    note = "ns a key: median (minimum); listing: microseconds for all members"
+    note = "ns per key: median (minimum); listing: microseconds for all members"
     result.tables.append(Table("Zones of 32-bit integers", columns, rows, note))
     result.raw["zones"] = answer

@@ -85,7 +85,7 @@ def _report(
         if bound:
             result.figures[f"{lines}/{bound}/memory"] = Figure(round(peak), "MB", label)
             result.figures[f"{lines}/{bound}/time"] = Figure(round(seconds / free, 3), "x", label)
-    columns = ["build", "seconds", "CPU, s", "million keys a second", "peak memory, MB"]
+    columns = ["build", "seconds", "CPU, s", "million keys per second", "peak memory, MB"]
     note = f"The filter has {size / 1e6:,.0f} MB; each ran once."
     title = f"{count_name(lines)} lines, `--kind {settings['kind']}`"
     result.tables.append(Table(title, columns, rows, note))

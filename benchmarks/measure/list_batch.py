@@ -95,7 +95,10 @@ def _report(result: Result, kind: str, count: int, samples: Samples, emulated: d
     columns = ["filter", *OPERATIONS]
     result.tables.append(
         Table(
-            f"{what}, {count_name(count)} keys", columns, rows, "ns a key: median (minimum), time over ours"
+            f"{what}, {count_name(count)} keys",
+            columns,
+            rows,
+            "ns per key: median (minimum), time relative to ours",
         )
     )
     result.raw[kind] = samples

@@ -24,8 +24,8 @@ def run(definition: Definition, quick: bool) -> Result:
         result.notes += [line for line in answer["missing"] if line not in result.notes]
         result.raw[str(case["keys"])] = answer
         rows += _report(result, case["keys"], settings["value_bits"] + settings["check_bits"], answer)
-    columns = ["structure", "keys", *OPERATIONS, "bits a key"]
-    note = "ns a key: median (minimum), CPU time"
+    columns = ["structure", "keys", *OPERATIONS, "bits per key"]
+    note = "ns per key: median (minimum), CPU time"
     title = f"Values of {settings['value_bits']} bits behind {settings['check_bits']} check bits"
     result.tables.append(Table(title, columns, rows, note))
     return result
@@ -50,7 +50,7 @@ def makers(value_bits: int, check_bits: int) -> dict[str, Any]:
 
 
 def worker(keys: int, rounds: int, value_bits: int, check_bits: int) -> dict[str, Any]:
-    """CPU time of each structure and operation, ns a key; bits a key."""
+    """CPU time of each structure and operation, ns per key; bits per key."""
     import numpy as np
 
     draw = np.random.default_rng(keys)
@@ -68,7 +68,7 @@ def worker(keys: int, rounds: int, value_bits: int, check_bits: int) -> dict[str
         with clock.no_gc():
             for name in clock.rotated(list(ours), round_):
                 build, options = ours[name]
-                bits[name] = _timed(
+                bits[name] = _time(
                     samples[name],
                     lambda: build(members, values, **options),  # noqa: B023
                     lambda instance, some: instance.get_many(some),
@@ -79,7 +79,7 @@ def worker(keys: int, rounds: int, value_bits: int, check_bits: int) -> dict[str
                 few = keys // 10
                 lists = {op: rival.keys(some[:few]) for op, some in batches.items()}
                 some = values[:few].tolist()
-                bits[rival.name] = _timed(
+                bits[rival.name] = _time(
                     samples[rival.name],
                     lambda: rival.build(lists[OPERATIONS[1]], some),  # noqa: B023
                     rival.get_many,
@@ -89,8 +89,8 @@ def worker(keys: int, rounds: int, value_bits: int, check_bits: int) -> dict[str
     return {"samples": samples, "bits": bits, "missing": missing}
 
 
-def _timed(into: dict[str, Any], build: Any, get_many: Any, batches: dict[str, Any], nbytes: Any) -> float:
-    """Appends one sample of each operation; bits a key."""
+def _time(into: dict[str, Any], build: Any, get_many: Any, batches: dict[str, Any], nbytes: Any) -> float:
+    """Appends one sample of each operation; bits per key."""
     kept: list[Any] = []
     count = len(batches[OPERATIONS[1]])
     into["build"].append(clock.wall_and_cpu(lambda: kept.append(build()), count)[1])

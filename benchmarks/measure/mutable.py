@@ -56,7 +56,7 @@ def makers(keys: int, fpr: float) -> dict[str, Any]:
 
 
 def batch(keys: int, rounds: int, fpr: float) -> dict[str, Any]:
-    """Nanoseconds a key by structure and operation, and bits a key."""
+    """Nanoseconds per key by structure and operation, and bits per key."""
     import numpy as np
 
     warnings.simplefilter("ignore")
@@ -110,7 +110,7 @@ def _note(samples: dict[str, dict[str, list[float]]], who: str, op: str, ns: flo
 
 
 def shares(slots: int) -> dict[str, float]:
-    """Loads at which cuckoo filters first refuse a key, and the bits a key of the tables."""
+    """Loads at which cuckoo filters first refuse a key, and the bits per key of the tables."""
     import numpy as np
 
     import fullbloom
@@ -156,8 +156,8 @@ def _report_batch(result: Result, keys: int, answer: dict[str, Any]) -> None:
             result.figures[f"{key} vs bloom"] = ratio
         rows.append(row)
         say("  ".join(row))
-    note = "ns a key: median (minimum), one processor"
-    columns = ["structure", "bits a key", *OPERATIONS]
+    note = "ns per key: median (minimum), one processor"
+    columns = ["structure", "bits per key", *OPERATIONS]
     result.tables.append(Table(f"{name} NumPy `int64` keys, capacity {name}", columns, rows, note))
     result.raw[f"batch/{keys}"] = answer
 
@@ -178,7 +178,7 @@ def _report_scalar(result: Result, samples: dict[str, Any]) -> None:
         say("  ".join(row))
     if len(samples) == 1:
         result.notes.append("rival fastbloom-rs: not installed")
-    note = "ns net: median (minimum), time over ours"
+    note = "ns net of the loop: median (minimum), time relative to ours"
     result.tables.append(Table("Counting filters, one `int` at a time", ["filter", *SCALAR], rows, note))
     result.raw["scalar"] = samples
 

@@ -31,13 +31,13 @@ def run(definition: Definition, quick: bool) -> Result:
         beside = str(tool.program) if tool and case["layout"] == "blocked" else None
         order = {**case, "threads": threads, "fpr": settings["fpr"], "cpu": clock.one_cpu(), "beside": beside}
         # Fresh memory for 100 MB of answers cost between 10 and 420 ms on a virtual machine, by what its host
-        # had to supply: up to 4 ns a key that no filter can help.
+        # had to supply: up to 4 ns per key that no filter can help.
         answer = isolated("benchmarks.measure.numpy_batch:worker", order, keeps_memory=True)
         rows += _report(result, case, answer)
         result.raw[f"{case['layout']}/{case['keys']}"] = answer
     note = (
-        "ns a key: median (minimum); CPU time with one thread, wall time with more; "
-        "answers lie in memory that the process had before"
+        "ns per key: median (minimum); CPU time with one thread, wall time with more; "
+        "results are written to memory that the process already had"
     )
     result.tables.append(Table("NumPy `int64`, fpr 1 %", COLUMNS, rows, note))
     return result

@@ -1,4 +1,4 @@
-"""Telling two sets apart: `fullbloom sync` as a program, and the rateless form alone."""
+"""Set reconciliation: `fullbloom sync` as a program, and the rateless encoding alone."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from benchmarks.isolation import isolated
 from benchmarks.measure import say
 from benchmarks.model import WORK, Definition, Figure, Result, Table, number
 
-SIDES = ("asking", "serving")
+SIDES = ("requesting", "serving")
 
 
 def run(definition: Definition, quick: bool) -> Result:
-    """The program first, then codes in fresh processes; nothing of the files is left."""
+    """The program first, then codes in fresh processes; its files are removed."""
     result = Result(definition.name, definition.title)
     settings = definition.effective(quick)
     WORK.mkdir(exist_ok=True)
@@ -58,12 +58,12 @@ def build(paths: list[str], lines: int, differences: int) -> None:
 
 
 def sync(paths: list[str], rounds: int) -> dict[str, Any]:
-    """CPU seconds and peak memory of either side, seconds of the clock, and what the asking side reports."""
+    """CPU seconds and peak memory of each side, wall time, and the report of the requesting side."""
     script = shutil.which("fullbloom", path=str(Path(sys.executable).parent))
     ours = [script] if script else [sys.executable, "-m", "fullbloom"]
     cpus = sorted(os.sched_getaffinity(0), reverse=True)
     pins = [["taskset", "-c", str(cpu)] if shutil.which("taskset") else [] for cpu in (cpus[0], cpus[-1])]
-    # The serving side, a child of the asking one, is measured by a program around it.
+    # The serving side, a child of the requesting one, is measured by a program around it.
     around = [sys.executable, "-m", "benchmarks.measure.reconcile", "{report}"]
     answer: dict[str, Any] = {side: {"cpu": [], "peak": []} for side in SIDES} | {"seconds": []}
     for _ in range(rounds):
@@ -71,9 +71,9 @@ def sync(paths: list[str], rounds: int) -> dict[str, Any]:
         serving = (
             [word.format(report=report) for word in around] + pins[1] + [*ours, "sync", "--serve", paths[1]]
         )
-        asking = [*pins[0], *ours, "sync", "--quiet", "--json", paths[0], "--with", shlex.join(serving)]
+        requesting = [*pins[0], *ours, "sync", "--quiet", "--json", paths[0], "--with", shlex.join(serving)]
         start = time.perf_counter()
-        done = subprocess.Popen(asking, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        done = subprocess.Popen(requesting, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         out, err = done.stdout.read(), done.stderr.read()  # type: ignore[union-attr]
         _, status, usage = os.wait4(done.pid, 0)
         answer["seconds"].append(time.perf_counter() - start)
@@ -81,9 +81,9 @@ def sync(paths: list[str], rounds: int) -> dict[str, Any]:
             raise RuntimeError(f"sync ended with status {status}: {err}")
         theirs = json.loads(report.read_text())
         report.unlink()
-        # What the asking side waited for counts as its own: the serving side's share is taken off.
+        # The usage of the requesting side includes its children: subtract that of the serving side.
         own = usage.ru_utime + usage.ru_stime
-        _note(answer["asking"], own - theirs["around"] - theirs["cpu"], usage.ru_maxrss * 1024)
+        _note(answer["requesting"], own - theirs["around"] - theirs["cpu"], usage.ru_maxrss * 1024)
         _note(answer["serving"], theirs["cpu"], theirs["peak"])
         answer["report"] = json.loads((out or err).strip().splitlines()[-1])
     return answer
@@ -105,7 +105,7 @@ def around(report: str, command: list[str]) -> int:
 
 
 def symbols(keys: int, sizes: list[int], pairs: int) -> dict[str, list[float]]:
-    """Symbols a difference, by number of differences, one a pair of sets."""
+    """Symbols per difference, by number of differences, one figure per pair of sets."""
     import numpy as np
 
     from fullbloom.compose import RatelessDecoder, RatelessEncoder
@@ -129,14 +129,14 @@ def symbols(keys: int, sizes: list[int], pairs: int) -> dict[str, list[float]]:
 
 
 def stream(keys: int, differences: int, rounds: int) -> dict[str, list[float]]:
-    """MB of symbols a second that are made, and taken; sets are read before."""
+    """MB of symbols generated and processed per second; sets are read before."""
     import numpy as np
 
     from fullbloom.compose import RatelessDecoder, RatelessEncoder
 
     hashes = np.random.default_rng(keys).integers(0, 1 << 64, keys + differences // 2, dtype=np.uint64)
     wanted = differences * 3 // 2
-    answer: dict[str, list[float]] = {"made": [], "taken": [], "added": []}
+    answer: dict[str, list[float]] = {"generated": [], "processed": [], "added": []}
     for _ in range(rounds):
         start = time.process_time()
         there = RatelessEncoder(hashes[:keys], hashed=True)
@@ -144,11 +144,11 @@ def stream(keys: int, differences: int, rounds: int) -> dict[str, list[float]]:
         here = RatelessDecoder(hashes[differences // 2 :], hashed=True)
         start = time.process_time()
         data = there.produce(wanted)
-        answer["made"].append(len(data) / (time.process_time() - start) / 1e6)
+        answer["generated"].append(len(data) / (time.process_time() - start) / 1e6)
         start = time.process_time()
         if not here.feed(data):
             raise RuntimeError(f"{wanted} symbols did not suffice")
-        answer["taken"].append(len(data) / (time.process_time() - start) / 1e6)
+        answer["processed"].append(len(data) / (time.process_time() - start) / 1e6)
     return answer
 
 
@@ -190,8 +190,8 @@ def _report_symbols(result: Result, answer: dict[str, list[float]]) -> None:
         result.figures[f"symbols/{size}/worst"] = Figure(round(max(ratios), 4), "x", label)
         rows.append([label, f"{mean:.3f}", f"{max(ratios):.3f}", str(len(ratios))])
         say("  ".join(rows[-1]))
-    columns = ["differences", "symbols a difference: mean", "worst", "pairs of sets"]
-    result.tables.append(Table("Symbols of the rateless form", columns, rows))
+    columns = ["differences", "symbols per difference: mean", "worst", "pairs of sets"]
+    result.tables.append(Table("Symbols of the rateless encoding", columns, rows))
     result.raw["symbols"] = answer
 
 
@@ -200,7 +200,7 @@ def _report_streams(result: Result, streams: list[Any]) -> None:
     for order, answer in streams:
         keys, differences = order["keys"], order["differences"]
         row = [f"{keys:,} keys, {differences:,} differences"]
-        for what in ("made", "taken"):
+        for what in ("generated", "processed"):
             speed = answer[what]
             figure = Figure(clock.median(speed), "MB/s", f"{what}, {row[0]}", max(speed))
             result.figures[f"stream/{keys}/{differences}/{what}/mb_s"] = figure
@@ -208,8 +208,8 @@ def _report_streams(result: Result, streams: list[Any]) -> None:
         rows.append(row)
         result.raw[f"stream/{keys}/{differences}"] = answer
         say("  ".join(row))
-    columns = ["sets", "symbols made, MB/s", "taken, MB/s", "keys added, millions a second"]
-    result.tables.append(Table("Speed of the rateless form", columns, rows, "median (best), CPU time"))
+    columns = ["sets", "symbols generated, MB/s", "processed, MB/s", "keys added, millions per second"]
+    result.tables.append(Table("Speed of the rateless encoding", columns, rows, "median (best), CPU time"))
 
 
 if __name__ == "__main__":

@@ -95,7 +95,7 @@ def _programs(kind: str, path: Path, result: Result) -> list[list[Any]]:
                 result.notes.append(f"{name}: not installed")
             else:
                 programs.append([name, 1, [*rival, module, str(path)]])
-        result.notes.append("qsv: left out; it comes as a crate to build from source, and is not built here")
+        result.notes.append("qsv: left out, because it must be built from source")
     return programs
 
 

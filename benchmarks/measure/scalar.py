@@ -103,6 +103,11 @@ def _report(result: Result, kind: str, capacity: int, count: int, samples: Sampl
         say(f"{case}: " + "  ".join(row))
     title = f"`{kind}` keys, capacity {count_name(capacity)}, {count_name(count)} operations"
     result.tables.append(
-        Table(title, ["filter", *OPERATIONS], rows, "ns net: median (minimum), time over ours")
+        Table(
+            title,
+            ["filter", *OPERATIONS],
+            rows,
+            "ns net of the loop: median (minimum), time relative to ours",
+        )
     )
     result.raw[f"{kind}/{capacity}"] = samples

@@ -1,4 +1,4 @@
-"""Bits a key, ours and the rivals'."""
+"""Bits per key, ours and the rivals'."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def run(definition: Definition, quick: bool) -> Result:
         rows.append(row)
         say("  ".join(row))
     columns = ["layout or rival", *(f"{p:g}" for p in fprs)]
-    result.tables.append(Table(f"Bits a key, {count_name(settings['keys'])} keys", columns, rows))
+    result.tables.append(Table(f"Bits per key, {count_name(settings['keys'])} keys", columns, rows))
     return result
 
 
 def worker(keys: int, fprs: list[float], layouts: list[str]) -> dict[str, object]:
-    """Bits a key by layout or rival; None where the combination is refused."""
+    """Bits per key by layout or rival; None where the combination is refused."""
     from fullbloom import BloomFilter, errors
 
     bits: dict[str, list[tuple[float, str] | None]] = {}

@@ -27,8 +27,8 @@ def run(definition: Definition, quick: bool) -> Result:
         result.notes += [line for line in answer["missing"] if line not in result.notes]
         result.raw[str(case["keys"])] = answer
         rows += _report(result, case["keys"], answer)
-    note = "ns a key: median (minimum); CPU time with one thread, wall time with more"
-    columns = ["structure", "keys", "threads", *_operations(settings), "bits a key"]
+    note = "ns per key: median (minimum); CPU time with one thread, wall time with more"
+    columns = ["structure", "keys", "threads", *_operations(settings), "bits per key"]
     result.tables.append(Table(settings["table"], columns, rows, note))
     return result
 
@@ -38,7 +38,7 @@ def _operations(settings: dict[str, Any]) -> list[str]:
 
 
 def makers(asked: dict[str, float]) -> dict[str, Any]:
-    """How each is built of hashes, by registry name, and by cells a key where that can be chosen."""
+    """How each is built of hashes, by registry name, and by cells per key where that can be chosen."""
     import fullbloom
     from fullbloom import registry
 
@@ -64,7 +64,7 @@ def worker(
     beside: str,
     cpu: int,
 ) -> dict[str, Any]:
-    """Samples [wall, cpu] by structure, threads and operation; bits a key; those of the rivals."""
+    """Samples [wall, cpu] by structure, threads and operation; bits per key; those of the rivals."""
     import numpy as np
 
     draw = np.random.default_rng(keys)

@@ -20,7 +20,7 @@ class Yardstick:
     program: Path
 
     def run(self, keys: int) -> dict[str, float]:
-        """Nanoseconds a key, on the processors of the caller."""
+        """Nanoseconds per key, on the processors of the caller."""
         out = subprocess.run(
             [str(self.program), str(keys), str(PASSES)], capture_output=True, text=True, check=True
         ).stdout.split()
@@ -28,7 +28,7 @@ class Yardstick:
 
 
 def compiled() -> tuple[Yardstick | None, str]:
-    """(yardstick, "") or (None, the reason why there is none)."""
+    """(yardstick, "") or (None, the reason why it is missing)."""
     source = os.environ.get(VARIABLE)
     if not source:
         return None, f"C++ yardstick: {VARIABLE} is not set"

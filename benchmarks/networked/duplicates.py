@@ -112,8 +112,8 @@ def row(case: Case, seed: int) -> str:
 def report(seed: int, *, large: bool, count: int) -> None:
     """Print a row for each random case, or the one of ten million keys."""
     print(
-        "| P | n | duplicates | rates | filter bits a key | formula | off | all bits a key | formula | off "
-        "| result | time |"
+        "| P | n | duplicates | rates | filter bits per key | formula | off | all bits per key | formula "
+        "| off | result | time |"
     )
     print("|---|---|---|---|---|---|---|---|---|---|---|---|")
     source = random.Random(seed)

@@ -38,7 +38,7 @@ class Rival:
     """Has a capacity at all."""
 
 
-def mapped(filter_: Any, _kind: str = "") -> Call:
+def map_lookups(filter_: Any, _kind: str = "") -> Call:
     """Batch lookup where a library has none."""
     holds = filter_.__contains__
     return lambda keys: list(map(holds, keys))

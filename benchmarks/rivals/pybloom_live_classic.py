@@ -4,7 +4,7 @@ from typing import Any
 
 from pybloom_live import BloomFilter
 
-from benchmarks.rivals import Call, Rival, mapped
+from benchmarks.rivals import Call, Rival, map_lookups
 
 
 def _update(f: Any, _kind: str) -> Call:
@@ -22,7 +22,7 @@ RIVAL = Rival(
     make=BloomFilter,
     add=lambda f, _kind: f.add,
     update=_update,
-    contains_many=mapped,
+    contains_many=map_lookups,
     emulated=frozenset({"update", "contains_many"}),
     bits=lambda f: f.num_bits,
     slow=True,

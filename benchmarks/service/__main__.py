@@ -11,7 +11,7 @@ NAMES = ["restart", "many_filters", "snapshots", "fetch", "durable", "resp", "so
 
 
 def main() -> int:
-    """Run what was asked for; all but the soak without a name."""
+    """Run the named benchmarks, or all except the soak."""
     wanted = sys.argv[1:] or [name for name in NAMES if name != "soak"]
     for name in wanted:
         if name not in NAMES:

@@ -63,11 +63,11 @@ def run(folder: Path) -> str:
     lines = [f"{READERS} readers took {load.taken / 1e9:.1f} GB, {len(load.merges)} merges of"]
     lines[0] += f" {', '.join(f'{seconds:.1f}' for seconds in load.merges)} s, in {DURATION:.0f} s"
     for name, times in busy.items():
-        lines.append(f"  {name:26s}{shown(times)}   idle {shown(idle[name])}")
+        lines.append(f"  {name:26s}{format_quantiles(times)}   idle {format_quantiles(idle[name])}")
     return "\n".join(lines)
 
 
-def shown(times: list[float]) -> str:
+def format_quantiles(times: list[float]) -> str:
     """Quantiles in milliseconds, and how many times there are."""
     if not times:
         return "no answer until the end"

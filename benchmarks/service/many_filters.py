@@ -30,7 +30,7 @@ def run(folder: Path) -> str:
             raise SystemExit("filters are missing")
         held, ready = service.rss, service.seconds
         cells = json.load(urlopen(f"{service.addresses['http']}/v1/service"))["nbytes"]
-    with running(_made(folder / "empty")) as service:
+    with running(_create_folder(folder / "empty")) as service:
         empty = service.rss
     return (
         f"ready in {ready:.2f} s, {held / 1e6:.0f} MB held, {(held - cells) / 1e6:.0f} MB beyond "
@@ -38,6 +38,6 @@ def run(folder: Path) -> str:
     )
 
 
-def _made(folder: Path) -> Path:
+def _create_folder(folder: Path) -> Path:
     folder.mkdir()
     return folder

@@ -1,4 +1,4 @@
-"""Commands and keys a second over RESP: one connection sends what was written down, 16-byte keys, 1 %.
+"""Commands and keys per second over RESP: one connection sends what was written down, 16-byte keys, 1 %.
 
 Pipelined `PING` is the yardstick, what reading and answering alone cost, that of `redis-server` beside it
 where there is one.
@@ -26,7 +26,7 @@ SECONDS = 2.0
 PIPELINE, MANY, PACKED = 1000, 1000, 10_000
 
 
-def packed(batch: list[bytes]) -> bytes:
+def pack(batch: list[bytes]) -> bytes:
     """Each key behind its length."""
     return b"".join(len(key).to_bytes(4, "little") + key for key in batch)
 
@@ -47,10 +47,10 @@ def cases() -> list[tuple[str, list[bytes], int, int]]:
         ("BF.EXISTS", each("BF.EXISTS"), 4 * PIPELINE, PIPELINE),
         ("BF.MADD x 1000", [command("BF.MADD", "b", *batch) for batch in ones], answers, MANY),
         ("BF.MEXISTS x 1000", [command("BF.MEXISTS", "b", *batch) for batch in ones], answers, MANY),
-        ("BLOOM.PADD x 10,000", [command("BLOOM.PADD", "c", packed(batch)) for batch in tens], bits, PACKED),
+        ("BLOOM.PADD x 10,000", [command("BLOOM.PADD", "c", pack(batch)) for batch in tens], bits, PACKED),
         (
             "BLOOM.PCHECK x 10,000",
-            [command("BLOOM.PCHECK", "c", packed(batch)) for batch in tens],
+            [command("BLOOM.PCHECK", "c", pack(batch)) for batch in tens],
             bits,
             PACKED,
         ),
@@ -58,7 +58,7 @@ def cases() -> list[tuple[str, list[bytes], int, int]]:
 
 
 def rate(connection: socket.socket, batches: list[bytes], answered: int, items: int) -> float:
-    """Items a second: one thread sends batches in turn, another takes answers of so many bytes to each."""
+    """Items per second: one thread sends batches in turn, another takes answers of so many bytes to each."""
     sent, ended = [0], threading.Event()
 
     def send() -> None:
@@ -109,7 +109,7 @@ def yardstick() -> Iterator[socket.socket | None]:
 
 
 def run(folder: Path) -> str:
-    """Millions a second, case by case."""
+    """Millions per second, case by case."""
     lines = []
     with yardstick() as other:
         if other is not None:

@@ -96,7 +96,8 @@ def report(results: Results, documents: int) -> None:
         ratios = [a / b for a, b in zip(results.times["numpy"], seconds, strict=True)]
         middle, ratio = 1e3 * statistics.median(seconds), statistics.median(ratios)
         print(
-            f"{name}: {middle:.3f} ms a query; NumPy takes {ratio:.0f} times as long, least {min(ratios):.1f}"
+            f"{name}: {middle:.3f} ms per query; NumPy takes {ratio:.0f} times as long, "
+            f"least {min(ratios):.1f}"
         )
     print(f"{results.matches} true matches in {QUERIES} queries")
     for name, drops in results.drops.items():

@@ -1,10 +1,10 @@
-"""Arrow arrays and streams by the C interface: any format, offsets and views within the buffers, and lies.
+"""Arrow arrays and streams by the C interface: any format, offsets and views in the buffers, false values.
 
-Buffers are as long as the length that is stated needs, so what is read is there; offsets, views, indices,
-bitmaps and counts are whatever the input says. Of the lies those are told that a reader can find out:
-negative numbers, lengths and offsets past all memory, missing buffers, offsets that go back, views of no
-buffer, indices beyond the dictionary, capsules used twice. Where none is told, rows that were added are found
-as what `rows` reads of them.
+Buffers are as long as the stated length requires, so every read stays inside them; offsets, views, indices,
+bitmaps and counts are whatever the input says. False values are limited to those that a reader can detect:
+negative numbers, lengths and offsets beyond all memory, missing buffers, decreasing offsets, views of no
+buffer, indices beyond the dictionary, capsules used twice. Without false values, rows that were added
+are found as the values that `rows` reads from them.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class Lender:
     def __init__(self, source: Input) -> None:
         self.source = source
         self.kept: list[Any] = []
-        self.lies = source.below(4) == 0
+        self.is_forged = source.below(4) == 0
         self.format = source.choice(FORMATS)
         self.dictionary = source.below(6) == 0
         self.indices = source.choice(["c", "C", "s", "i", "I", "l", "L", "u", "g"])
@@ -166,8 +166,8 @@ class Lender:
         instance.n_children, instance.children = len(fields), self.pointers(inner)
 
     def struct(self, fields: list[Any], rows: int) -> Array:
-        """An array of structs of these fields, each as long as it must be; or not, where lies are told."""
-        length = rows - self.source.below(2) * min(1, rows) if self.lies else rows
+        """An array of structs of these fields, each as long as it must be, unless values are false."""
+        length = rows - self.source.below(2) * min(1, rows) if self.is_forged else rows
         held = []
         for kind in fields:
             least = length + self.source.below(2)
@@ -176,7 +176,7 @@ class Lender:
         offset = self.source.below(2) * min(1, rows)
         instance = Array(length=rows - offset, null_count=-1 if bits else 0, offset=offset)
         instance.n_buffers, instance.n_children = 1, len(held)
-        if self.lies and self.source.below(4) == 0:
+        if self.is_forged and self.source.below(4) == 0:
             instance.n_children = self.source.choice((-1, 0, 1, 2**40))
         instance.buffers = self.keep((ctypes.c_void_p * 1)(bits))
         instance.children = self.pointers(held)
@@ -184,9 +184,9 @@ class Lender:
         return self.keep(instance)
 
     def offsets(self, count: int, width: int) -> int:
-        """Offsets into DATA bytes: in order, or not where lies are told."""
+        """Offsets into DATA bytes: in order, unless values are false."""
         ends = [self.source.below(DATA + 1) for _ in range(count)]
-        if not self.lies:
+        if not self.is_forged:
             ends.sort()
         elif self.source.below(4) == 0:
             ends = [end - 70 for end in ends]
@@ -198,7 +198,7 @@ class Lender:
         instance = bytearray()
         for _ in range(count):
             length = self.source.below(40)
-            if self.lies and self.source.below(4) == 0:
+            if self.is_forged and self.source.below(4) == 0:
                 instance += (length - 4).to_bytes(4, "little", signed=True)
                 instance += self.source.take(12).ljust(12, b"\0")
             elif length <= 12:
@@ -229,18 +229,18 @@ class Lender:
         else:
             buffers = [bits, self.memory(rows * width)]
         nulls = self.source.choice((0, -1, 1, length))
-        if self.lies:
-            length, offset, nulls = self.lie(length, offset, nulls, buffers)
+        if self.is_forged:
+            length, offset, nulls = self.falsify(length, offset, nulls, buffers)
         instance = Array(length=length, null_count=nulls, offset=offset, n_buffers=len(buffers))
         instance.buffers = self.keep((ctypes.c_void_p * max(1, len(buffers)))(*buffers))
-        if self.lies and self.source.below(8) == 0:
+        if self.is_forged and self.source.below(8) == 0:
             instance.n_buffers = self.source.choice((-1, 0))
         instance.release = release_array
-        if self.dictionary and not inner and not (self.lies and self.source.below(4) == 0):
+        if self.dictionary and not inner and not (self.is_forged and self.source.below(4) == 0):
             instance.dictionary = ctypes.pointer(self.array(self.format, inner=True))
         return self.keep(instance)
 
-    def lie(self, length: int, offset: int, nulls: int, buffers: list[int]) -> tuple[int, int, int]:
+    def falsify(self, length: int, offset: int, nulls: int, buffers: list[int]) -> tuple[int, int, int]:
         """Length, offset and count of nulls, one of them or the buffers untrue."""
         which = self.source.below(6)
         if which == 0:
@@ -276,7 +276,7 @@ class Lender:
 
     def capsule(self, struct: Any, name: bytes) -> Any:
         """The capsule of a structure, or one of another name."""
-        if self.lies and self.source.below(12) == 0:
+        if self.is_forged and self.source.below(12) == 0:
             name = b"arrow"
         return _NEW(ctypes.addressof(struct), self.keep(ctypes.c_char_p(name)), None)
 
@@ -305,7 +305,7 @@ class LentStream(Lender):
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         def schema(_stream: int, out: Any) -> int:
             ctypes.memmove(out, ctypes.byref(self.schema()), ctypes.sizeof(Schema))
-            return 5 if self.lies and self.source.below(8) == 0 else 0
+            return 5 if self.is_forged and self.source.below(8) == 0 else 0
 
         def chunk(_stream: int, out: Any) -> int:
             if self.chunks == 0:
@@ -313,7 +313,7 @@ class LentStream(Lender):
                 return 0
             self.chunks -= 1
             ctypes.memmove(out, ctypes.byref(self.column()), ctypes.sizeof(Array))
-            return 5 if self.lies and self.source.below(8) == 0 else 0
+            return 5 if self.is_forged and self.source.below(8) == 0 else 0
 
         instance = self.keep(
             Stream(_STREAM_SCHEMA(schema), _STREAM_NEXT(chunk), _STREAM_ERROR(lambda _: None))
@@ -341,7 +341,7 @@ def target(source: Input) -> None:
             continue
         if answer is not None:
             len(answer)
-        elif not lender.lies:
+        elif not lender.is_forged:
             for row in lender.stated_rows():
                 try:
                     found = row in FILTER

@@ -62,10 +62,10 @@ def numpy(source: Input) -> Any:
                 wide = view.view(np.uint32)
                 if source.below(4):
                     np.remainder(wide, 0x110000, out=wide)
-    return shaped(source, instance, rows)
+    return reshape(source, instance, rows)
 
 
-def shaped(source: Input, instance: Any, rows: int) -> Any:
+def reshape(source: Input, instance: Any, rows: int) -> Any:
     """The array in another shape, stride or order, or one field of its records."""
     shape = source.below(12)
     if shape == 0:

@@ -57,13 +57,13 @@ class Moment(dt.datetime):
 
 
 class Zone(dt.tzinfo):
-    """A zone that says what it is told: an offset, or nothing."""
+    """A zone with the given offset, or none."""
 
     def __init__(self, offset: Any) -> None:
         self.offset = offset
 
     def utcoffset(self, _moment: dt.datetime | None) -> Any:
-        """As told."""
+        """Return the given offset."""
         return self.offset
 
 
@@ -116,7 +116,7 @@ def record(source: Input, stack: list[Any]) -> Any:
 
 
 def array(source: Input) -> Any:
-    """An array, which is no key, of one value or none."""
+    """An array of one value or none; arrays are not keys."""
     return np.array(source.byte(), source.choice(["i8", "O", "M8[ns]", "U1"])).reshape(
         source.choice([(), (1,), (1, 1)])
     )
@@ -161,7 +161,7 @@ def real(source: Input) -> Any:
 
 
 def unfinished(source: Input, stack: list[Any]) -> Any:
-    """A tuple of what came last; or of one thing once or twice, and so on, to about the deepest."""
+    """A tuple of the last values; or of one value once or twice, nested to about the deepest level."""
     count = source.below(5)
     if source.below(8) == 0 and stack:
         value = stack.pop()

@@ -93,7 +93,7 @@ def moment(kind: str, array: Array, at: int) -> Any:
 
 
 def element(kind: str, array: Array, at: int) -> Any:
-    """Element ``at`` of a column that is neither a struct nor a dictionary; None where it cannot be told."""
+    """Element ``at`` of a column that is neither a struct nor a dictionary; None if it is unknown."""
     where = array.buffers[1] or 0
     if kind in WHOLE:
         width = WHOLE[kind]

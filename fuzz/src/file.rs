@@ -15,7 +15,7 @@ const FLAGS_AT: usize = 40;
 const PARAMS_AT: usize = 44;
 const SECTIONS_AT: usize = 46;
 
-fn aligned(len: usize) -> usize {
+fn align(len: usize) -> usize {
     len.next_multiple_of(LINE)
 }
 
@@ -38,7 +38,7 @@ fn tables(file: &[u8]) -> Option<(usize, usize)> {
 ///
 /// Sections keep the lengths they state, as far as there are bytes; the last takes what is left.
 pub fn repair(file: &mut Vec<u8>) {
-    file.resize(aligned(file.len().max(FIXED)), 0);
+    file.resize(align(file.len().max(FIXED)), 0);
     put(file, 0, &MAGIC);
     put(file, 8, &FORMAT_VERSION.to_le_bytes());
     put(file, 14, &KEY_RULE_VERSION.to_le_bytes());
@@ -56,7 +56,7 @@ pub fn repair(file: &mut Vec<u8>) {
         put(file, FIXED + i * PARAM + 4, &[0; 4]);
     }
     let end_of_tables = FIXED + params * PARAM + sections * SECTION;
-    let mut at = aligned(end_of_tables).min(file.len());
+    let mut at = align(end_of_tables).min(file.len());
     file[end_of_tables..at].fill(0);
     for i in 0..sections {
         let entry = FIXED + params * PARAM + i * SECTION;
@@ -64,13 +64,13 @@ pub fn repair(file: &mut Vec<u8>) {
         let mut stated = [0; 8];
         stated.copy_from_slice(&file[entry + 16..entry + 24]);
         let len = if i + 1 == sections { left } else { u64::from_le_bytes(stated).min(left as u64) as usize };
-        file[at + len..aligned(at + len)].fill(0);
+        file[at + len..align(at + len)].fill(0);
         let crc = crc32fast::hash(&file[at..at + len]);
         put(file, entry + 8, &(at as u64).to_le_bytes());
         put(file, entry + 16, &(len as u64).to_le_bytes());
         put(file, entry + 24, &crc.to_le_bytes());
         put(file, entry + 28, &[0; 4]);
-        at = aligned(at + len);
+        at = align(at + len);
     }
     file.truncate(at);
     let len = file.len() as u64;
@@ -84,7 +84,7 @@ pub fn seal(file: &mut [u8]) {
         return;
     }
     let Some((params, sections)) = tables(file) else { return };
-    let head = aligned(FIXED + params * PARAM + sections * SECTION).min(file.len());
+    let head = align(FIXED + params * PARAM + sections * SECTION).min(file.len());
     put(file, FIXED - 4, &[0; 4]);
     let crc = crc32fast::hash(&file[..head]);
     put(file, FIXED - 4, &crc.to_le_bytes());
@@ -124,7 +124,7 @@ pub fn mutate(file: &mut [u8], mut random: u64) -> Option<()> {
         return None;
     }
     let (params, sections) = tables(file)?;
-    let cells = aligned(FIXED + params * PARAM + sections * SECTION);
+    let cells = align(FIXED + params * PARAM + sections * SECTION);
     match draw(14) {
         // A number that a section states: kind, index, place or length.
         8 if sections > 0 => {

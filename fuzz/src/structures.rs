@@ -57,12 +57,12 @@ fn reloads<F: Loadable>(filter: &F, when: &str) {
     }
 }
 
-/// What is told of a structure is sane.
-fn tells<F: Declared>(filter: &F) {
+/// The stats of a structure are within their ranges.
+fn check_stats<F: Declared>(filter: &F) {
     let (fpr, fill) = (filter.fpr(), filter.fill());
     assert!((0.0..=1.0).contains(&fpr), "fpr {fpr}");
     assert!((0.0..=1.0).contains(&fill), "fill {fill}");
-    if let Some((count, sd)) = filter.estimated() {
+    if let Some((count, sd)) = filter.estimate_count() {
         assert!(count >= 0.0 && sd >= 0.0, "count {count} +- {sd}");
     }
     assert!(filter.nbytes() > 0 && !filter.info().is_empty());
@@ -81,14 +81,14 @@ where
     F: Loadable + Declared,
 {
     let Ok(mut filter) = load::<F>(parsed, file) else { return };
-    tells(&filter);
+    check_stats(&filter);
     reloads(&filter, "as loaded");
     let base = u64::from(crc32fast::hash(file));
     let hasher = *filter.hasher();
     let mut copy = filter.try_clone().ok();
     let mut added = Vec::new();
     for i in 0..KEYS {
-        let hash = if i % 2 == 0 { hasher.signed(i as i64) } else { hasher.signed((base + i) as i64) };
+        let hash = if i % 2 == 0 { hasher.hash_signed(i as i64) } else { hasher.hash_signed((base + i) as i64) };
         if put(&mut filter, hash) {
             assert!(filter.contains_hash(hash), "a key that was just added is not found");
             added.push(hash);
@@ -97,12 +97,12 @@ where
             ability(&mut filter, hash);
         }
     }
-    tells(&filter);
+    check_stats(&filter);
     if never_misses(&filter) {
         assert!(added.iter().all(|&hash| filter.contains_hash(hash)), "a key that was added is lost");
     }
     reloads(&filter, "after changes");
-    let hashes: Vec<u64> = (0..BATCH).map(|i| hasher.signed(i)).collect();
+    let hashes: Vec<u64> = (0..BATCH).map(|i| hasher.hash_signed(i)).collect();
     let mut found = vec![0; hashes.len()];
     filter.contains_hashes(&hashes, &mut found);
     for (&hash, found) in hashes.iter().zip(found) {

@@ -33,7 +33,7 @@ fn check(data: &[u8]) -> bool {
     let read = FilterBank::from_bytes(data, &options(Verify::Full));
     assert!(read.is_err() || mapped.is_ok(), "a file that is read cannot be opened");
     if let Ok(mapped) = &mapped {
-        tells(mapped);
+        check_stats(mapped);
         assert_eq!(mapped.try_clone().is_ok(), read.is_ok(), "only one of a copy and a bank that was read is refused");
     }
     match read {
@@ -51,13 +51,13 @@ fn check(data: &[u8]) -> bool {
 /// Owners of the bank and some that are not in it, with a key for each.
 fn pairs(bank: &FilterBank) -> (Vec<u64>, Vec<u64>) {
     let owners: Vec<u64> = bank.each_owner().map(|(owner, _)| owner).take(OWNERS).chain(0..4).collect();
-    let keys = (0..owners.len() as i64).map(|i| bank.hasher().signed(i)).collect();
+    let keys = (0..owners.len() as i64).map(|i| bank.hasher().hash_signed(i)).collect();
     (owners, keys)
 }
 
 /// Batches answer as single calls, and what is said of owners is sane; of a bank that nobody checked, that there are
 /// answers.
-fn tells(bank: &FilterBank) {
+fn check_stats(bank: &FilterBank) {
     let (owners, keys) = pairs(bank);
     let mut found = vec![2; owners.len()];
     bank.contains_pairs(&owners, &keys, &mut found);
@@ -104,7 +104,7 @@ fn reloads(bank: &FilterBank, options: &OpenOptions) {
 
 /// Does all that a bank can do.
 fn exercise(mut bank: FilterBank, options: &OpenOptions) {
-    tells(&bank);
+    check_stats(&bank);
     reloads(&bank, options);
     let copy = bank.try_clone().ok();
     let (owners, keys) = pairs(&bank);
@@ -116,8 +116,8 @@ fn exercise(mut bank: FilterBank, options: &OpenOptions) {
     }
     // One owner grows as far as it can.
     for key in 0..60 {
-        match bank.add(owners[0], bank.hasher().signed(key)) {
-            Ok(_) => assert!(bank.contains(owners[0], bank.hasher().signed(key)), "a key is lost"),
+        match bank.add(owners[0], bank.hasher().hash_signed(key)) {
+            Ok(_) => assert!(bank.contains(owners[0], bank.hasher().hash_signed(key)), "a key is lost"),
             Err(Error::Capacity(_) | Error::Memory(_)) => break,
             Err(error) => panic!("add: {error}"),
         }
@@ -134,6 +134,6 @@ fn exercise(mut bank: FilterBank, options: &OpenOptions) {
     assert!(!bank.has_owner(owners[0]) && !bank.contains(owners[0], keys[0]));
     bank.clear_owner(owners[owners.len() / 2]).expect("a list of free lines");
     bank.check_cells().expect("after removing");
-    tells(&bank);
+    check_stats(&bank);
     reloads(&bank, options);
 }

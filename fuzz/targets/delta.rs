@@ -26,8 +26,8 @@ static VERSIONS: LazyLock<Vec<[FilterCascade; 3]>> = LazyLock::new(|| {
 
 fn set(numbers: impl Iterator<Item = i64>) -> SortedRecords<1> {
     let mut records = Records::new(None);
-    numbers.for_each(|number| records.push([HASHER().signed(number)]).expect("memory"));
-    records.sorted(&Job::new(1)).expect("memory")
+    numbers.for_each(|number| records.push([HASHER().hash_signed(number)]).expect("memory"));
+    records.sort(&Job::new(1)).expect("memory")
 }
 
 fn versions(kind: LevelKind) -> [FilterCascade; 3] {
@@ -51,7 +51,7 @@ fn bytes(container: &Container<'_>) -> Vec<u8> {
 }
 
 /// A delta with some of its bytes changed: place, what is done, value.
-fn changed(mut delta: Vec<u8>, edits: &[u8]) -> Vec<u8> {
+fn change(mut delta: Vec<u8>, edits: &[u8]) -> Vec<u8> {
     for &[low, high, what, value] in edits.as_chunks().0 {
         let at = usize::from(u16::from_le_bytes([low, high])) % delta.len();
         match what % 6 {
@@ -77,7 +77,7 @@ fn repair(delta: &mut Vec<u8>, like: &[u8]) {
 
 /// What comes out is a file, or is refused; a sound one does what a cascade does.
 fn check(base: &FilterCascade, delta: &[u8]) {
-    match base.patched(delta) {
+    match base.apply_delta(delta) {
         Ok(mut file) => {
             if !structures::check(&file) {
                 file::repair(&mut file);
@@ -94,7 +94,7 @@ fuzz_target!(init: memory::limit(), |data: &[u8]| {
     let cascades = &VERSIONS[usize::from(*kind) % VERSIONS.len()];
     let (base, new) = (&cascades[usize::from(*versions) % 3], &cascades[usize::from(*versions) / 3 % 3]);
     let sound = base.delta_to(new).expect("one rule of keys");
-    assert!(base.patched(&sound).expect("its own delta") == bytes(&new.container()), "another file than the version");
+    assert!(base.apply_delta(&sound).expect("its own delta") == bytes(&new.container()), "another file than the version");
     // One in four as it lies.
     if *versions >= 192 {
         let mut given = [&sound[..FIXED], rest, &[0; 4]].concat();
@@ -103,7 +103,7 @@ fuzz_target!(init: memory::limit(), |data: &[u8]| {
         check(base, &given);
         return;
     }
-    let mut delta = changed(sound.clone(), rest);
+    let mut delta = change(sound.clone(), rest);
     delta.resize(delta.len().max(FIXED + 4), 0);
     check(base, &delta);
     repair(&mut delta, &sound);

@@ -31,8 +31,8 @@ fuzz_target!(init: memory::limit(), |data: &[u8]| {
         }
     }
     bare(data);
-    dumped::<Chain>(data);
-    dumped::<Cuckoo>(data);
+    check_dump::<Chain>(data);
+    check_dump::<Cuckoo>(data);
     fingerprints(data);
     check_footer(data);
     check_block(data);
@@ -78,7 +78,7 @@ fn check_words(format: &Format, filter: &BitFilter, data: &[u8]) {
     }
 }
 
-/// Filters of fingerprints: what is read is written as it was, but for what its program never writes.
+/// Filters of fingerprints: what is read is written byte for byte, except what its program never writes.
 fn fingerprints(data: &[u8]) {
     let len = data.len() as u64;
     for &format in rows::ALL {
@@ -140,7 +140,7 @@ fn bare(data: &[u8]) {
 }
 
 /// A dump in one file, and in pieces whose lengths the bytes say.
-fn dumped<T: Asked>(data: &[u8]) {
+fn check_dump<T: Asked>(data: &[u8]) {
     let read = dump::read::<T>(&mut &*data, data.len() as u64, u64::MAX);
     if let Ok(mut filter) = read {
         let mut written = Vec::new();

@@ -24,7 +24,7 @@ fn service(plain: bool) -> Dialogue {
     Dialogue::new(Arc::new(store), Options { keys: true, flush: true, ..Options::default() })
 }
 
-/// One whole answer, and what stands behind it.
+/// One whole reply, and the bytes after it.
 fn answer(bytes: &[u8]) -> &[u8] {
     let end = bytes.windows(2).position(|pair| pair == b"\r\n").expect("an answer is cut short");
     let (line, rest) = (&bytes[..end], &bytes[end + 2..]);
@@ -67,7 +67,7 @@ fuzz_target!(init: memory::limit_to(2 << 30), |data: &[u8]| {
     let (whole, commands) = (count(&answers), client.commands() as usize);
     // An answer each, and one more where the connection ends with what was no command.
     assert!(whole == commands || !open && whole == commands + 1, "{whole} answers to {commands} commands");
-    // The same bytes in pieces, whose lengths the first byte tells.
+    // The same bytes in pieces, whose lengths follow from the first byte.
     let (mut client, mut still, mut rest) = (service(plain), true, said);
     answers.clear();
     for turn in 1usize.. {

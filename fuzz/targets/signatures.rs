@@ -30,7 +30,7 @@ fn check(data: &[u8]) -> bool {
     let mapped = OpenFile::new(&path).and_then(|file| SignatureIndex::open(&file, &path, wanted(Verify::Header)));
     let read = SignatureIndex::from_file(data, wanted(Verify::Full));
     if let Ok(mapped) = &mapped {
-        tells(mapped);
+        check_stats(mapped);
         assert!(mapped.is_empty() || mapped.is_read_only());
     }
     match read {
@@ -60,11 +60,11 @@ fn candidates(index: &SignatureIndex, query: &Query) -> Vec<u64> {
 
 /// The hashes of a document, or of a row's values.
 fn terms(index: &SignatureIndex, count: usize) -> Vec<u64> {
-    (0..count as i64).map(|i| index.hasher().signed(i)).collect()
+    (0..count as i64).map(|i| index.hasher().hash_signed(i)).collect()
 }
 
-/// What an index tells is sane.
-fn tells(index: &SignatureIndex) {
+/// The stats of an index are within their ranges.
+fn check_stats(index: &SignatureIndex) {
     let fill = index.fill();
     assert!((0.0..=1.0).contains(&fill) || index.is_read_only(), "fill {fill}");
     candidates(index, &index.query(&terms(index, 3)));
@@ -97,7 +97,7 @@ fn reloads(index: &SignatureIndex, wanted: Conditions<'_>) {
 
 /// Does all that an index can do.
 fn exercise(mut index: SignatureIndex, wanted: Conditions<'_>) {
-    tells(&index);
+    check_stats(&index);
     reloads(&index, wanted);
     let Ok(copy) = index.try_clone() else { return };
     assert!(copy.equals(&index));
@@ -126,6 +126,6 @@ fn exercise(mut index: SignatureIndex, wanted: Conditions<'_>) {
         Err(error) => panic!("add: {error}"),
     }
     assert!(copy.len() <= index.len());
-    tells(&index);
+    check_stats(&index);
     reloads(&index, wanted);
 }

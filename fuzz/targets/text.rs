@@ -25,11 +25,11 @@ fn concat<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
 }
 
 /// At this rate no input that is found by chance meets a false positive. Sizing takes longer than a run: made once.
-static EXACT: LazyLock<BloomFilter> = LazyLock::new(|| sized(1 << 9, 1e-9));
+static EXACT: LazyLock<BloomFilter> = LazyLock::new(|| create(1 << 9, 1e-9));
 /// Wrong as often as not, and holding copies.
-static WRONG: LazyLock<CountingBloomFilter> = LazyLock::new(|| sized(8, 0.5));
+static WRONG: LazyLock<CountingBloomFilter> = LazyLock::new(|| create(8, 0.5));
 
-fn sized<F: Sizable>(capacity: u64, fpr: f64) -> F {
+fn create<F: Sizable>(capacity: u64, fpr: f64) -> F {
     F::for_capacity(capacity, fpr, &[], KeyHasher::seeded(7)).expect("a filter")
 }
 

@@ -201,7 +201,7 @@ def render_sql() -> str:
 
 
 def render_sections() -> dict[str, str]:
-    """Return what each marker of the pages stands for."""
+    """Return the text that replaces each marker of the pages."""
     service = RunningService()
     try:
         api = json.loads(service.fetch("/openapi.json"))

@@ -37,7 +37,7 @@ class _Finder(MetaPathFinder, Loader):
         return _Module(spec.name)
 
     def exec_module(self, _module: ModuleType) -> None:
-        """Do nothing: the names come when they are asked for."""
+        """Do nothing: names are created on first access."""
 
 
 def import_documented(name: str) -> ModuleType:

@@ -166,7 +166,7 @@ class _AdvanceMembers:
     def generations(self, /) -> int:
         """Number of generations."""
     @property
-    def keys_a_generation(self, /) -> int:
+    def keys_per_generation(self, /) -> int:
         """Keys of a generation."""
     @property
     def now(self, /) -> float | None:
@@ -525,7 +525,7 @@ class _AddMembersOf2:
     def chunks(self, /) -> Iterator[tuple[int, bytes]]:
         """The pieces that LOADCHUNK takes, one after the other: pairs of a number and at most 16 MiB.
 
-        Pieces are read when they are asked for: copy() a filter that other threads change meanwhile.
+        Pieces are read as you consume them: copy() a filter that other threads change meanwhile.
         """
     @overload
     def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
@@ -615,8 +615,8 @@ class AgingBloomFilter(
     outsiders cannot predict.
 
     False negatives: by design for older keys, never within the window. Raises ParameterError, ParameterTypeError,
-    FilterMemoryError. Cost: two neighbouring cache lines a key; about 23 bits a key of capacity at 1 %. Source: Yoon,
-    IEEE TKDE 22(1), 2010; two buffers at rate ``1 - sqrt(1 - fpr)`` each.
+    FilterMemoryError. Cost: two neighbouring cache lines per key; about 23 bits per key of capacity at 1 %. Source:
+    Yoon, IEEE TKDE 22(1), 2010; two buffers at rate ``1 - sqrt(1 - fpr)`` each.
 
     >>> from fullbloom import AgingBloomFilter
     >>> f = AgingBloomFilter(1000, fpr=0.001)
@@ -704,7 +704,7 @@ class BinaryFuseFilter(
     any order give the same bytes, with any number of threads and any memory.
 
     Cost: 1.13 bits (arity 3) or 1.08 (arity 4) for each bit of a fingerprint and key, more below a million keys; about
-    35 ns a key to build, three or four cache lines per lookup. Raises ParameterError, ParameterTypeError,
+    35 ns per key to build, three or four cache lines per lookup. Raises ParameterError, ParameterTypeError,
     FilterMemoryError. Source: Graf, Lemire, ACM JEA 27, 2022; rate 2**-bits.
 
     >>> from fullbloom import BinaryFuseFilter
@@ -733,8 +733,8 @@ class BinaryFuseFilter(
         """The BinaryFuseFilter of many keys; takes what contains_many takes, skips nulls.
 
         threads: how many may be used; the GIL is released. progress: called with (done, total) now and then; an
-        exception of it ends the work, as Ctrl-C does. memory: bytes that collecting and building may take; keys beyond
-        it are in a nameless file in the folder for temporary files. The class documents the rest.
+        exception from it ends the work, as Ctrl-C does. memory: bytes that collecting and building may take; keys
+        beyond it are in a nameless file in the folder for temporary files. The class documents the rest.
         """
     @staticmethod
     def build_hashed(
@@ -802,11 +802,12 @@ class BitSet(
 
     Exact for ints: `in` is always right, num_added is the number of members, and remove() affects no other key. Any
     other key is never a member, except one key of another type in 2**64 / capacity; adding it raises ParameterError.
-    Smaller than any filter of 10 bits a key as soon as one number in ten is a member; see `fullbloom plan --universe`.
+    Smaller than any filter of 10 bits per key as soon as one number in ten is a member; see `fullbloom plan
+    --universe`.
 
     False negatives: never. Takes no secret, since members are found by inverting the public hash of an int. Raises
     ParameterError, ParameterTypeError, FilterMemoryError. Cost: one bit for each number of the universe; one cache line
-    a key. Source: the characteristic vector of a set; Carter, Floyd, Gill, Markowsky, Wegman, STOC 1978, on when
+    per key. Source: the characteristic vector of a set; Carter, Floyd, Gill, Markowsky, Wegman, STOC 1978, on when
     approximate membership takes less space.
 
     >>> from fullbloom import BitSet
@@ -913,8 +914,8 @@ class BloomFilter(
 
     capacity: expected number of distinct keys.
     fpr: rate of false positives at capacity.
-    layout: "blocked" (one cache line a key), "classic" (least space), "split" (Parquet's block), "partitioned",
-    "two-block" (two cache lines a key), or "auto": blocked while it costs at most 1.2 times the space of classic.
+    layout: "blocked" (one cache line per key), "classic" (least space), "split" (Parquet's block), "partitioned",
+    "two-block" (two cache lines per key), or "auto": blocked while it costs at most 1.2 times the space of classic.
     scheme: how a hash becomes positions; the layout's own by default.
     hash: the base hash of the key rule, for interchange: "xxh3", "xxh64", "murmur3-32", "murmur3-128", "fnv1a", "sha1",
     "md5", "sha256".
@@ -923,7 +924,7 @@ class BloomFilter(
     outsiders cannot predict.
 
     Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is allocated. Cost: 10.1, 15.6 and
-    22.0 bits a key at 1, 0.1 and 0.01 % (classic: 9.6, 14.4, 19.2). Source: Bloom, CACM 13(7), 1970; rate (1 - (1 -
+    22.0 bits per key at 1, 0.1 and 0.01 % (classic: 9.6, 14.4, 19.2). Source: Bloom, CACM 13(7), 1970; rate (1 - (1 -
     1/m)^(kn))^k, by layout in fullbloom.theory.
 
     >>> from fullbloom import BloomFilter
@@ -1161,7 +1162,7 @@ class BloomierMap(
 
         keys: what contains_many takes; nulls are refused. values: whole numbers in any container; left out if keys is a
         mapping. threads: how many may be used; the GIL is released. progress: called with (done, total) now and then;
-        an exception of it ends the work, as Ctrl-C does. memory: bytes that collecting and building may take; pairs
+        an exception from it ends the work, as Ctrl-C does. memory: bytes that collecting and building may take; pairs
         beyond it are in a nameless file in the folder for temporary files. The class documents the rest.
         """
     @staticmethod
@@ -1378,7 +1379,7 @@ class CompactApproximator(
     Values: 1 to 2**value_bits - 1; for "min" 0 to 2**value_bits - 2. get() of a key never added returns the bottom,
     which cannot be added: 0, and 2**value_bits - 1 for "min". False negatives: never. Raises ParameterError,
     ParameterTypeError, FilterMemoryError; warns CapacityWarning past capacity. Cost: value_bits for each bit of a Bloom
-    filter, 77 bits a key at 1 % and 8 bits; num_hashes cache lines a key. Source: Boldi, Vigna, Science of Computer
+    filter, 77 bits per key at 1 % and 8 bits; num_hashes cache lines per key. Source: Boldi, Vigna, Science of Computer
     Programming 54(1), 2005; above v ``(1 - (1 - 1/m)**(k * keys_above_v))**k``.
 
     >>> from fullbloom import CompactApproximator
@@ -1508,8 +1509,8 @@ class CountingBloomFilter(
     lower bound from then on.
     threshold: the occurrences that matter, 1 for plain membership; size and number of probes are chosen so that
     contains(key, at_least=threshold) is True for at most fpr of the keys never added, and fpr() returns that rate.
-    layout: "blocked" (one cache line a key; not for 3 bits), "classic" (least space), or "auto": blocked while it costs
-    at most 1.6 times the space of classic.
+    layout: "blocked" (one cache line per key; not for 3 bits), "classic" (least space), or "auto": blocked while it
+    costs at most 1.6 times the space of classic.
     seed: 64-bit seed of the key hash. secret: 16 bytes, or True to draw them (see take_secret), for a hash that
     outsiders cannot predict.
 
@@ -1519,7 +1520,7 @@ class CountingBloomFilter(
     another filter.
 
     Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is allocated; remove() raises KeyError
-    for a key that was certainly never added, and changes nothing. Cost: 38.3 bits a key at 1 % (classic, four times a
+    for a key that was certainly never added, and changes nothing. Cost: 38.3 bits per key at 1 % (classic, four times a
     BloomFilter), 45.7 blocked. Source: Fan, Cao, Almeida, Broder, IEEE/ACM ToN 8(3), 2000; rate (1 - (1 - 1/m)^(kn))^k,
     with a threshold t P(Bin(kn, 1/m) >= t)^k; P(any of m counters of 4 bits overflows) <= 1.37e-15 m.
 
@@ -1652,7 +1653,7 @@ class CuckooFilter(
 
     capacity: expected number of keys, repetitions included.
     fpr: rate of false positives at capacity.
-    bucket_size: fingerprints a bucket, 1, 2, 4 or 8; 4 takes the least space for most rates, 1 may be full early by
+    bucket_size: fingerprints per bucket, 1, 2, 4 or 8; 4 takes the least space for most rates, 1 may be full early by
     chance.
     fingerprint_bits: 4 to 32; given, it decides the rate in the place of fpr, and target_fpr tells which.
     semi_sort: store buckets of 4 sorted: one bit less per key, three times the time.
@@ -1666,8 +1667,9 @@ class CuckooFilter(
     is still found, and removing keys frees slots. Below capacity, only keys that share their buckets are refused:
     anyone who knows the hash can choose such keys; secret= prevents it. An add makes at most 500 moves. To grow, see
     DynamicCuckooFilter. Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is allocated.
-    Cost: 10.5, 13.7 and 17.9 bits a key at 1, 0.1 and 0.01 %; 13 ns a lookup, 41 ns an add in batches of 10 million
-    keys, filled to 95 %. Source: Fan, Andersen, Kaminsky, Mitzenmacher, CoNEXT 2014; 1 - (1 - 1/(2^f - 1))^(2 b load).
+    Cost: 10.5, 13.7 and 17.9 bits per key at 1, 0.1 and 0.01 %; 13 ns per lookup, 41 ns per add in batches of 10
+    million keys, filled to 95 %. Source: Fan, Andersen, Kaminsky, Mitzenmacher, CoNEXT 2014; 1 - (1 - 1/(2^f - 1))^(2 b
+    load).
 
     >>> from fullbloom import CuckooFilter
     >>> sessions = CuckooFilter(1_000_000, fpr=0.001)
@@ -1784,8 +1786,8 @@ class DLeftCountingFilter(
     add up: never too low. Raises ParameterError, ParameterTypeError, FilterMemoryError; FilterFull when all buckets of
     a key are full, which changes nothing: remove keys and continue. Up to capacity, it did not occur in simulations
     with 3 or more sub-tables and at most 3 copies per key; with 2 sub-tables, it did for one key in 10^7. Cost: 16.8,
-    21.6 and 25.2 bits a key at 1, 0.1 and 0.01 %; d cache misses a key. Source: Bonomi, Mitzenmacher, Panigrahy, Singh,
-    Varghese, ESA 2006; rate 1 - (1 - 1/(B R))^n, about d * load * 2^-r.
+    21.6 and 25.2 bits per key at 1, 0.1 and 0.01 %; d cache misses per key. Source: Bonomi, Mitzenmacher, Panigrahy,
+    Singh, Varghese, ESA 2006; rate 1 - (1 - 1/(B R))^n, about d * load * 2^-r.
 
     >>> from fullbloom import DLeftCountingFilter
     >>> stock = DLeftCountingFilter(1000)
@@ -1902,8 +1904,8 @@ class DeletableBloomFilter(
     False, for a key that cannot be removed or is absent. Flags are permanent, so the share of removable keys only
     falls; adding a key again flags all its regions, and it can no longer be removed. Raises ParameterError,
     ParameterTypeError, FilterMemoryError. Cost: BloomFilter's classic layout and a bit per region, 12.0, 18.0 and 24.0
-    bits a key at 1, 0.1 and 0.01 %. Source: Rothenberg, Macapuna, Verdi, Magalhaes, IEEE Communications Letters 14(6),
-    2010; the share that can be removed: fullbloom.theory.deletability (the published form is too high).
+    bits per key at 1, 0.1 and 0.01 %. Source: Rothenberg, Macapuna, Verdi, Magalhaes, IEEE Communications Letters
+    14(6), 2010; the share that can be removed: fullbloom.theory.deletability (the published form is too high).
 
     >>> from fullbloom import DeletableBloomFilter
     >>> open_orders = DeletableBloomFilter(1000)
@@ -2034,7 +2036,7 @@ class DynamicCuckooFilter(
     and then nothing has changed. A stage holds 2 * bucket_size copies of a key: check `in` first to store each key
     once. Copies, and keys chosen to share buckets, open a stage only while the stages stay half full, and are refused
     after that; with secret=, nobody can choose such keys. Raises ParameterError, ParameterTypeError, FilterMemoryError;
-    opening a stage allocates it. Cost: 14.7 and 17.9 bits a key at 1 and 0.1 % with 16 stages, the last one partly
+    opening a stage allocates it. Cost: 14.7 and 17.9 bits per key at 1 and 0.1 % with 16 stages, the last one partly
     filled; a lookup of an absent key searches every stage, at about 12 ns each in batches. Source: Chen, Liao, Jin, Wu,
     ICNP 2017; 1 - (1 - 1/(2^f - 1))^(2 b load stages).
 
@@ -2134,7 +2136,7 @@ class DynamicCuckooFilter(
 
 @final
 class FilterBank(_CopyMembers, _ReprMembers, _SeedMembers, _ReduceMembers):
-    """Millions of small Bloom filters, one an owner (a user, a tenant, a block), in one memory or one mapped file.
+    """Millions of small Bloom filters, one per owner (a user, a tenant, a block), in one memory or one mapped file.
 
     capacity: keys of an owner, up to which its rate of false positives is at most fpr. max_fpr: bound on the rate of an
     owner that grows beyond its capacity, 2 * fpr by default; with max_fpr=fpr such keys are refused with FilterFull.
@@ -2145,8 +2147,8 @@ class FilterBank(_CopyMembers, _ReprMembers, _SeedMembers, _ReduceMembers):
     then the lines of its filter and 16 bytes of a table that is 80 to 90 % full. Owners are distinguished by 64-bit
     hashes: among n, two share one with probability n**2 / 2**65, 3e-6 for ten million. Names of owners are not stored.
 
-    Raises ParameterError, ParameterTypeError, FilterMemoryError. Cost: 10 bits a key at 1 %, in whole lines of 64 bytes
-    an owner. Source: Almeida et al., 2007, for the stages of an owner that grows.
+    Raises ParameterError, ParameterTypeError, FilterMemoryError. Cost: 10 bits per key at 1 %, in whole lines of 64
+    bytes per owner. Source: Almeida et al., 2007, for the stages of an owner that grows.
 
     >>> from fullbloom import FilterBank
     >>> read = FilterBank(500, fpr=0.01)
@@ -2367,7 +2369,7 @@ class FilterCascade(_BoolMembers, _CopyMembers, _ReprMembers, _FillMembers, _Nby
     second; for any other key the result means nothing, so there is no `in`. verify() looks up all keys.
 
     Cost: about 1.44 r log2(s/r) + 4.2 r bits, r keys of the smaller set, s of the larger: 9.0 bits for each of r where
-    s is ten times as many; about 0.03 us a key to build; a few cache lines per lookup. Raises ParameterError for sets
+    s is ten times as many; about 0.03 us per key to build; a few cache lines per lookup. Raises ParameterError for sets
     that overlap, KeyTypeError, FilterMemoryError. Source: Larisch et al., CRLite, IEEE S&P 2017.
 
     >>> from fullbloom import FilterCascade
@@ -2411,10 +2413,10 @@ class FilterCascade(_BoolMembers, _CopyMembers, _ReprMembers, _FillMembers, _Nby
 
         The same sets give the same bytes, in any order, with the same `like`. seed, secret: as of filters.
         threads: how many may be used; the GIL is released. progress: called with (done, total) now and then; an
-        exception of it ends the work, as Ctrl-C does.
+        exception from it ends the work, as Ctrl-C does.
         memory: bytes that collecting may take; keys beyond it are in nameless files in the folder for temporary files.
         Raises ParameterError for a key in both sets, with an example, KeyTypeError, FilterMemoryError, OSError. Cost:
-        some 0.03 us a key (32 ns at 10 million), 8 bytes of memory for each.
+        some 0.03 us per key (32 ns at 10 million), 8 bytes of memory for each.
 
         >>> from fullbloom import FilterCascade
         >>> cascade = FilterCascade.build(range(10), range(10, 1000))
@@ -2931,10 +2933,10 @@ class GolombSet(
     and any memory; the union of two sets of one capacity has the bytes of the set of all their keys.
 
     Raises ParameterError, also for more keys than capacity, ParameterTypeError, FilterMemoryError; merge raises
-    FilterFull. Cost: P + 1 + 1 / ((1 - fpr)^(-2^P) - 1) bits a key and 0.13 for the index of blocks: 8.2 at 1 %, where
-    the bound of filters is 6.64 and that of sorted lists 8.09. A lookup decodes half a block, 64 codes on average;
-    after a smaller hash of the same block it continues from there, so sort hashes for contains_hashed. Source: Golomb,
-    IEEE Trans. Information Theory 12(3), 1966; Putze, Sanders, Singler, WEA 2007; parameters as in BIP 158.
+    FilterFull. Cost: P + 1 + 1 / ((1 - fpr)^(-2^P) - 1) bits per key and 0.13 for the index of blocks: 8.2 at 1 %,
+    where the bound of filters is 6.64 and that of sorted lists 8.09. A lookup decodes half a block, 64 codes on
+    average; after a smaller hash of the same block it continues from there, so sort hashes for contains_hashed. Source:
+    Golomb, IEEE Trans. Information Theory 12(3), 1966; Putze, Sanders, Singler, WEA 2007; parameters as in BIP 158.
 
     >>> from fullbloom import GolombSet
     >>> monday = GolombSet.build(["ada", "alan"], capacity=1000)
@@ -2964,8 +2966,8 @@ class GolombSet(
         """The GolombSet of many keys; takes what contains_many takes, skips nulls.
 
         threads: how many may be used; the GIL is released. progress: called with (done, total) now and then; an
-        exception of it ends the work, as Ctrl-C does. memory: bytes that collecting and building may take; keys beyond
-        it are in a nameless file in the folder for temporary files. The class documents the rest.
+        exception from it ends the work, as Ctrl-C does. memory: bytes that collecting and building may take; keys
+        beyond it are in a nameless file in the folder for temporary files. The class documents the rest.
         """
     @staticmethod
     def build_hashed(
@@ -3098,8 +3100,8 @@ class InvertibleBloomFilter(
     capacity; the keys that it lists are still right.
 
     False negatives: only after a key is removed that was not added, or in a difference. Never warns of its capacity.
-    Raises ParameterError, ParameterTypeError, FilterMemoryError. Cost: 16 bytes a cell, 1.3 cells per key of the
-    capacity and some more if that is small; four cache lines a key. Source: Goodrich, Mitzenmacher, Invertible Bloom
+    Raises ParameterError, ParameterTypeError, FilterMemoryError. Cost: 16 bytes per cell, 1.3 cells per key of the
+    capacity and some more if that is small; four cache lines per key. Source: Goodrich, Mitzenmacher, Invertible Bloom
     lookup tables, Allerton 2011; Eppstein, Goodrich, Uyeda, Varghese, SIGCOMM 2011.
 
     >>> from fullbloom import InvertibleBloomFilter
@@ -3290,7 +3292,8 @@ class LayeredBloomFilter(
 
     False negatives: never; a depth is at least min(times added, layers). Raises ParameterError, ParameterTypeError,
     FilterMemoryError; warns CapacityWarning past capacity. Cost: one cache line for each layer that holds the key, and
-    one more; 10 bits a key and layer at 1 %. Source: Zhiwang, Jungang, Jian, ICACTE 2010; every layer a blocked filter.
+    one more; 10 bits per key and layer at 1 %. Source: Zhiwang, Jungang, Jian, ICACTE 2010; every layer a blocked
+    filter.
 
     >>> from fullbloom import LayeredBloomFilter
     >>> f = LayeredBloomFilter(1000)
@@ -3392,9 +3395,9 @@ class PrefixFilter(
 
     Never misses a key that was added; past capacity the rate rises, CapacityWarning is given once, and no key is
     refused. Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is allocated. Cost: 11.1,
-    11.5, 14.4 and 19.8 bits a key at 1, 0.4, 0.1 and 0.01 % (its own steps: a remainder has 5, 8, 10, 13, 15, 18, 21 or
-    23 bits); about 40 ns a lookup, 47 ns an add in batches. Source: Even, Even, Morrison, PVLDB 15(7), 2022; load 2^-r
-    + share * spare rate.
+    11.5, 14.4 and 19.8 bits per key at 1, 0.4, 0.1 and 0.01 % (its own steps: a remainder has 5, 8, 10, 13, 15, 18, 21
+    or 23 bits); about 40 ns per lookup, 47 ns per add in batches. Source: Even, Even, Morrison, PVLDB 15(7), 2022; load
+    2^-r + share * spare rate.
 
     >>> from fullbloom import PrefixFilter
     >>> seen = PrefixFilter(1_000_000, fpr=0.004)
@@ -3488,9 +3491,9 @@ class QuotientFilter(
     key with no free slot within 1024 of its own up to a quarter full, 4096, 16,384 and 65,536 for each quarter more,
     which bounds the work of an add. Random keys never reach it; keys chosen by anyone who knows the hash do (pass
     secret=), and so do copies of one key (pass counting=True). num_added counts distinct fingerprints. Cost: slots /
-    keys * (r + 2.125) bits a key with r = log2(load / fpr): 9.6 at 1 % when 95 % full, twice that just past a power of
-    two; 25 ns a lookup, 35 (half full) to 80 ns (95 % full) an add. Source: Bender et al., PVLDB 5(11), 2012, laid out
-    as by Pandey et al., SIGMOD 2017; rate 1 - (1 - 2^-(q+r))^n, about 1 - exp(-load / 2^r).
+    keys * (r + 2.125) bits per key with r = log2(load / fpr): 9.6 at 1 % when 95 % full, twice that just past a power
+    of two; 25 ns per lookup, 35 (half full) to 80 ns (95 % full) per add. Source: Bender et al., PVLDB 5(11), 2012,
+    laid out as by Pandey et al., SIGMOD 2017; rate 1 - (1 - 2^-(q+r))^n, about 1 - exp(-load / 2^r).
 
     >>> from fullbloom import QuotientFilter
     >>> f = QuotientFilter(1000, counting=True)
@@ -3701,8 +3704,8 @@ class RetouchedBloomFilter(
     harmful ones. False negatives: by design, from the first bit that is cleared; fnr() estimates their rate. Each
     scheme except "random" removes several times as many false positives as it causes false negatives, while few are
     retouched; clear_random() removes just as many. Raises ParameterError, ParameterTypeError, FilterMemoryError. Cost:
-    BloomFilter's classic layout and two counters of 8 bits beside each bit, which are saved with it: 163 bits a key at
-    1 %. Source: Donnet, Baynat, Friedman, CoNEXT 2006; a share x of the set bits cleared at random leaves a rate of
+    BloomFilter's classic layout and two counters of 8 bits beside each bit, which are saved with it: 163 bits per key
+    at 1 %. Source: Donnet, Baynat, Friedman, CoNEXT 2006; a share x of the set bits cleared at random leaves a rate of
     (fill (1 - x))^k and misses 1 - (1 - x)^k of the members.
 
     >>> from fullbloom import RetouchedBloomFilter
@@ -3829,8 +3832,8 @@ class RibbonFilter(
     Never misses a key it was built from; nothing can be added or removed. Repeated keys count once. The same keys in
     any order give the same bytes, with any number of threads and any memory.
 
-    Cost: 1.01 bits for each result bit and key, 1.1 at 5,000 keys, 128 slots more below; about 75 ns a key to build; a
-    lookup reads two or three neighbouring cache lines and takes longer with each result bit. Raises ParameterError,
+    Cost: 1.01 bits for each result bit and key, 1.1 at 5,000 keys, 128 slots more below; about 75 ns per key to build;
+    a lookup reads two or three neighbouring cache lines and takes longer with each result bit. Raises ParameterError,
     ParameterTypeError, FilterMemoryError. Source: Dillinger, Hübschle-Schneider, Sanders, Walzer, SEA 2022; rate a
     2**-r + (1 - a) 2**-(r + 1), a the share of slots with r bits.
 
@@ -3854,8 +3857,8 @@ class RibbonFilter(
         """The RibbonFilter of many keys; takes what contains_many takes, skips nulls.
 
         threads: how many may be used; the GIL is released. progress: called with (done, total) now and then; an
-        exception of it ends the work, as Ctrl-C does. memory: bytes that collecting and building may take; keys beyond
-        it are in a nameless file in the folder for temporary files. The class documents the rest.
+        exception from it ends the work, as Ctrl-C does. memory: bytes that collecting and building may take; keys
+        beyond it are in a nameless file in the folder for temporary files. The class documents the rest.
         """
     @staticmethod
     def build_hashed(
@@ -3927,9 +3930,9 @@ class RollingBloomFilter(
     outsiders cannot predict.
 
     False negatives: by design for older keys, never within the window. Raises ParameterError, ParameterTypeError,
-    FilterMemoryError. Cost: `generations` neighbouring cache lines a key; about 19 bits a key of capacity at 1 % with 3
-    generations. Source: Bitcoin Core's CRollingBloomFilter, with lines instead of 2-bit cells; each generation at rate
-    ``1 - (1 - fpr)**(1/g)``.
+    FilterMemoryError. Cost: `generations` neighbouring cache lines per key; about 19 bits a key of capacity at 1 % with
+    3 generations. Source: Bitcoin Core's CRollingBloomFilter, with lines instead of 2-bit cells; each generation at
+    rate ``1 - (1 - fpr)**(1/g)``.
 
     >>> from fullbloom import RollingBloomFilter
     >>> f = RollingBloomFilter(1000, fpr=0.001)
@@ -4336,7 +4339,7 @@ class SpatialBloomFilter(
 
     False negatives: never, and no label below the key's own (the highest added with it). Raises ParameterError,
     ParameterTypeError, FilterMemoryError; warns CapacityWarning past capacity. Cost: a cell of log2(areas + 1) bits for
-    each bit of a Bloom filter: 77 bits a key at 1 % and 255 areas; num_hashes cache lines a key. Source: Palmieri,
+    each bit of a Bloom filter: 77 bits per key at 1 % and 255 areas; num_hashes cache lines per key. Source: Palmieri,
     Calderoni, Maio, Inscrypt 2014; ``(1 - (1 - 1/m)**(k * keys_above))**k``.
 
     >>> from fullbloom import SpatialBloomFilter
@@ -4472,7 +4475,7 @@ class SpectralBloomFilter(
     repeated keys included; the warning past capacity is based on distinct keys.
 
     Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is allocated; add raises FilterFull,
-    and changes nothing, when a counter would pass its maximum. Cost: 9.6 counters a key at 1 %; "recurring-minimum" 8
+    and changes nothing, when a counter would pass its maximum. Cost: 9.6 counters per key at 1 %; "recurring-minimum" 8
     bytes more. Source: Cohen, Matias, SIGMOD 2003; share of wrong counts (1 - e^(-kn/m))^k by minimum selection.
 
     >>> from fullbloom import SpectralBloomFilter
@@ -4699,7 +4702,7 @@ class VariableIncrementFilter(
     another filter.
 
     Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is allocated; remove() raises KeyError
-    for a key that was certainly never added, and changes nothing. Cost: 28.8 bits a key at 1 %, 43.2 at 0.1 %
+    for a key that was certainly never added, and changes nothing. Cost: 28.8 bits per key at 1 %, 43.2 at 0.1 %
     (CountingBloomFilter, classic: 38.3 and 57.5); k cache lines. Source: Rottenstreich, Kanizo, Keslassy, IEEE/ACM ToN
     22(4), 2014; rate (1 - B(0) - (L-1)/L B(1)
     - (L^2-1)/(6 L^2) B(2))^k, B(i) the probability that i of kn throws over m cells fall into one.
@@ -5027,7 +5030,7 @@ class XorFilter(
     Never misses a key it was built from; nothing can be added or removed. Repeated keys count once. The same keys in
     any order give the same bytes, with any number of threads and any memory.
 
-    Cost: 1.23 bits for each bit of a fingerprint and key; about 60 ns a key to build, three cache lines per lookup.
+    Cost: 1.23 bits for each bit of a fingerprint and key; about 60 ns per key to build, three cache lines per lookup.
     Raises ParameterError, ParameterTypeError, FilterMemoryError. Source: Graf, Lemire, ACM JEA 25, 2020; rate 2**-bits.
 
     >>> from fullbloom import XorFilter
@@ -5050,8 +5053,8 @@ class XorFilter(
         """The XorFilter of many keys; takes what contains_many takes, skips nulls.
 
         threads: how many may be used; the GIL is released. progress: called with (done, total) now and then; an
-        exception of it ends the work, as Ctrl-C does. memory: bytes that collecting and building may take; keys beyond
-        it are in a nameless file in the folder for temporary files. The class documents the rest.
+        exception from it ends the work, as Ctrl-C does. memory: bytes that collecting and building may take; keys
+        beyond it are in a nameless file in the folder for temporary files. The class documents the rest.
         """
     @staticmethod
     def build_hashed(
@@ -5121,7 +5124,7 @@ class ZoneFilter(
 
     False negatives: only after a key is removed that was not added. Takes no secret, since keys are found by inverting
     the public hash of an int. Warns CapacityWarning past the zone; raises ParameterError, ParameterTypeError,
-    FilterMemoryError. Cost: about 0.7 (d log2 u)^2 / ln(d log2 u) bits, some ns for each of num_hashes cells a key.
+    FilterMemoryError. Cost: about 0.7 (d log2 u)^2 / ln(d log2 u) bits, some ns for each of num_hashes cells per key.
     Source: Eppstein, Goodrich, Hirschberg, SIAM J. Comput. 36(5), 2007.
 
     >>> from fullbloom import ZoneFilter

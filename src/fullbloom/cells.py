@@ -1,7 +1,7 @@
 """The cells of a filter, read from the bytes of its file: which section holds them, how many, how wide.
 
 A filter's file describes itself (docs/format.md): its parameters say how many cells each section has and how
-many bits a cell. So one reader serves every structure, in memory and mapped, and names none of them.
+many bits per cell. So one reader serves every structure, in memory and mapped, and names none of them.
 
 It may import: the standard library, ``fullbloom.errors`` and ``fullbloom._core``.
 
@@ -50,7 +50,7 @@ _PART = 1 << 14
 _WORD = 64
 #: Items of a view, by the bits that they hold.
 _ITEMS: tuple[tuple[Literal["B", "H", "I", "Q"], int], ...] = (("B", 8), ("H", 16), ("I", 32), ("Q", _WORD))
-#: Sections that say where something is, and are no cells.
+#: Sections that hold positions of data, not cells.
 _TABLES = frozenset({"apart", "levels", "note", "offsets", "quotient_offsets", "ribbons", "shards"})
 #: Cells of one cache line of bits.
 _LINE_BITS = 8 * _LINE

@@ -105,10 +105,10 @@ def choices(
     "label", "grow", ...) or "parquet"; a ``str`` is one need. "static" includes structures that are built
     from all keys at once; their ``add_ns_per_key`` is the build time. ``universe``: keys are whole numbers
     below it, which includes structures for such keys. ``excluded``: the number of all other keys, if they are
-    known too, which includes structures that answer exactly among known keys. In place of ``fpr``, pass what
-    one wrong yes and one byte cost over the filter's life, ``cost_of_false_positive`` and ``cost_of_byte``,
-    and ``absent_lookups``, the lookups of absent keys in that time (by default as many as ``items``): the
-    rate is then `fullbloom.theory.cheapest_fpr`, within the range that filters can have.
+    known too, which includes structures that answer exactly among known keys. In place of ``fpr``, pass
+    the cost of one false positive and of one byte over the filter's life, ``cost_of_false_positive`` and
+    ``cost_of_byte``, and ``absent_lookups``, the lookups of absent keys in that time (by default as many as
+    ``items``): the rate is then `fullbloom.theory.cheapest_fpr`, within the range that filters can have.
 
     Within 1.2 times the least space the faster choice comes first; given items and memory, within 1.05 times
     the lowest rate that fits. Structures that forget keys by design come after the others. The list has only
@@ -318,7 +318,7 @@ def _extra_capabilities(row: dict[str, Any], takes: Callable[..., bool]) -> set[
 
     ``takes``: `registry.is_open` or `registry.is_built`, for those of keys alone.
     """
-    alike = [other for other in registry.rows() if other["adds"] == row["adds"]]
+    alike = [other for other in registry.rows() if registry.has_entry_of(other, row)]
     of_keys = [other for other in registry.rows() if takes(other, "key")]
     more, less = ({word for other in some for word in other["capabilities"]} for some in (alike, of_keys))
     return more - less

@@ -74,12 +74,22 @@ def is_open(row: Row, *entry: str) -> bool:
 
 
 def is_built(row: Row, *entry: str) -> bool:
-    """Return whether the structure is built of all its entries, of these parts.
+    """Return whether the structure is built from all its entries at once, with these parts.
 
     >>> [row["name"] for row in rows() if is_built(row, "included", "excluded")]
     ['cascade']
     """
     return row["entry"] == [*entry] and "static" in row["capabilities"]
+
+
+def has_entry_of(row: Row, other: Row) -> bool:
+    """Return whether both structures take the same entries, at the same time.
+
+    >>> [has_entry_of(get_row("spatial"), get_row(name)) for name in ("compact", "bloomier")]
+    [True, False]
+    """
+    takes = is_built if "static" in other["capabilities"] else is_open
+    return takes(row, *other["entry"])
 
 
 def is_forgetful(row: Row) -> bool:

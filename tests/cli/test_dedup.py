@@ -146,7 +146,7 @@ def test_the_expected_loss_matches_the_measured_loss_in_any_order(kind, blocks, 
                     kept = len(new)
                 else:
                     kept = sum(add_new(part, seen))
-                tally.count(len(part), kept, load.lost(kept, deferred=deferred))
+                tally.count(len(part), kept, load.count_lost(kept, deferred=deferred))
                 at += len(part)
         off.append(tally.records - tally.kept - tally.lost)
     mean, bound = scatter_of_mean(off)
@@ -164,7 +164,7 @@ def test_the_expected_loss_of_one_block_matches_the_measured_loss(kind):
         for part in load.parts(block):
             keys = bytes(part).splitlines()
             kept = sum(add_new(keys, seen))
-            tally.count(len(keys), kept, load.lost(kept))
+            tally.count(len(keys), kept, load.count_lost(kept))
         assert tally.records == n
         off.append(tally.records - tally.kept - tally.lost)
     mean, bound = scatter_of_mean(off)
@@ -197,8 +197,8 @@ def test_an_overfull_filter_is_reported_even_with_quiet(fullbloom, tmp_path):
 
 
 @pytest.mark.parametrize(("lines", "result"), [(11_000, 0), (40_000, 1)])
-def test_dedup_and_seen_report_a_full_filter_alike(fullbloom, lines, result):
-    """A tenth more than was expected is no harm: of all lines, less than --fpr were taken for known."""
+def test_dedup_and_seen_report_a_full_filter_in_the_same_way(fullbloom, lines, result):
+    """A tenth more than was expected is no harm: of all lines, less than --fpr are treated as duplicates."""
     data = b"".join(b"%d\n" % i for i in range(lines))
     for command in (["dedup"], ["seen"], ["seen", "--mark"], ["dedup", "--select", "1", "--format", "tsv"]):
         seed = ["--seed", "1"] if command[0] == "dedup" else []
@@ -210,7 +210,7 @@ def test_dedup_and_seen_report_a_full_filter_alike(fullbloom, lines, result):
 
 @pytest.mark.parametrize("lines", [50_000, 400_000])
 def test_an_overfull_state_is_reported_in_every_run(fullbloom, tmp_path, lines):
-    """The first block is looked up before it fills the filter; later nothing is kept, and no loss told."""
+    """The first block is looked up before it fills the filter; later it keeps no line and reports no loss."""
     state, seed = ["--state", tmp_path / "s"], ["--seed", "1"]
     first = b"".join(b"%d\n" % i for i in range(1000))
     kind = ["--kind", "bloom", "--fpr", "0.01", "--expected", "1000"]

@@ -108,7 +108,7 @@ def ask(fullbloom, folder):
     return partial(fullbloom, cwd=folder)
 
 
-def hidden(folder):
+def hide(folder):
     return [path.name for path in folder.iterdir() if path.name.startswith(".")]
 
 
@@ -125,7 +125,7 @@ def sound(done, codes=(0, 1, 2)):
     return text
 
 
-def filled(command, path):
+def fill_in(command, path):
     return [path if word == "{}" else word for word in command]
 
 
@@ -148,13 +148,13 @@ def filled(command, path):
     ids=lambda path: repr(path[:12]),
 )
 def test_an_invalid_input_is_refused_in_one_line(ask, folder, command, path):
-    done = ask(*filled(command, path), stdin=b"a\n")
+    done = ask(*fill_in(command, path), stdin=b"a\n")
     text = sound(done)
     unread = path not in {"empty", "binary", "locked"} and "--state" not in command
     if unread or path in {"folder", "loop", "f/x", "n" * 5000, ""}:
         assert done.returncode == 2
         assert done.stdout == b""
-    assert not hidden(folder), text
+    assert not hide(folder), text
 
 
 @pytest.mark.parametrize("command", READS.values(), ids=READS)
@@ -162,7 +162,7 @@ def test_a_file_name_that_is_not_utf8_is_accepted(ask, folder, command):
     path = os.fsencode(folder / os.fsdecode(NAME))
     content = "lines" if command in (READS["seen"], READS["check input"]) else "f"
     Path(os.fsdecode(path)).write_bytes((folder / content).read_bytes())
-    done = ask(*filled(command, path), stdin=b"a\n")
+    done = ask(*fill_in(command, path), stdin=b"a\n")
     sound(done)
     assert b"\x1b" not in done.stderr
     if command[0] in {"check", "info", "merge", "seen"} or "--state" in command:
@@ -176,16 +176,16 @@ def test_a_file_name_that_is_not_utf8_is_accepted(ask, folder, command):
     ids=lambda path: repr(path[:12]),
 )
 def test_an_output_that_cannot_be_written_is_refused_before_anything_is_printed(ask, folder, command, path):
-    done = ask(*filled(command, path), stdin=b"a\nb\na\n")
+    done = ask(*fill_in(command, path), stdin=b"a\nb\na\n")
     sound(done, codes=(2,))
     assert done.stdout == b""
-    assert not hidden(folder)
+    assert not hide(folder)
 
 
 @pytest.mark.parametrize("command", WRITES.values(), ids=WRITES)
 def test_an_output_file_may_have_any_name(ask, folder, command):
     path = os.fsencode(folder / os.fsdecode(NAME))
-    done = ask(*filled(command, path), stdin=b"a\nb\na\n")
+    done = ask(*fill_in(command, path), stdin=b"a\nb\na\n")
     sound(done, codes=(0,))
     assert b"\x1b" not in done.stderr + done.stdout
     assert (folder / os.fsdecode(NAME)).exists()
@@ -193,7 +193,7 @@ def test_an_output_file_may_have_any_name(ask, folder, command):
 
 @pytest.mark.parametrize("words", [["info", NAME], ["merge", b"new", NAME, NAME], ["check", NAME, b"lines"]])
 def test_a_name_that_is_not_utf8_is_shown_escaped(ask, folder, words):
-    """Where there is no such file, and where it is none of ours."""
+    """For a missing file, and for a file that is not a fullbloom file."""
     (folder / "lines").write_bytes(b"a\n")
     missing = sound(ask(*words), codes=(2,))
     (folder / os.fsdecode(NAME)).write_bytes(b"no filter" * 20)

@@ -50,7 +50,7 @@ def test_help_fits_the_terminal(fullbloom, name, columns):
 
 
 class Pass:
-    """What `Progress` asks of the blocks that are read."""
+    """The attributes of blocks that `Progress` reads."""
 
     def __init__(self, taken, total):
         self.bytes_read, self.total = taken, total

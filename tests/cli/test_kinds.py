@@ -23,7 +23,7 @@ FORGETTING = [kind for kind in KINDS if kind not in KEEPING]
 COUNT = 2000
 
 
-def sized(kind: str, option: str = "--expected", count: int = 2 * COUNT) -> list[str]:
+def size_options(kind: str, option: str = "--expected", count: int = 2 * COUNT) -> list[str]:
     """The options of a kind: its size, unless it grows."""
     return ["--kind", kind] if find_kind(kind).is_growing else ["--kind", kind, option, str(count)]
 
@@ -61,8 +61,8 @@ def text() -> bytes:
     return b"\n".join(lines) + b"\n"
 
 
-def piped(program: list[str], *arguments: object, stdin: bytes) -> bytes:
-    """What comes out of the far end of a shell pipe."""
+def run_piped(program: list[str], *arguments: object, stdin: bytes) -> bytes:
+    """The output of a command in a shell pipe."""
     command = " ".join([*program, *map(str, arguments)])
     done = subprocess.run(["bash", "-o", "pipefail", "-c", f"cat | {command} | cat"], input=stdin,
                           capture_output=True, timeout=60)  # fmt: skip
@@ -76,8 +76,8 @@ def test_kind_offers_every_row_of_the_registry():
 
 @pytest.mark.parametrize("kind", KEEPING)
 def test_dedup_keeps_the_first_of_each_line(program, exact, text, kind):
-    options = ["-q", "--seed", 1, "--fpr", rate_of(kind), *sized(kind)]
-    assert_first_of_each(piped(program, "dedup", *options, stdin=text), exact(text), kind)
+    options = ["-q", "--seed", 1, "--fpr", rate_of(kind), *size_options(kind)]
+    assert_first_of_each(run_piped(program, "dedup", *options, stdin=text), exact(text), kind)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KEEPING if not find_kind(kind).is_growing])
@@ -93,14 +93,14 @@ def test_dedup_stays_within_its_memory(fullbloom, exact, text, kind):
 @pytest.mark.parametrize("kind", KEEPING)
 def test_dedup_verify_is_exact(fullbloom, exact, text, tmp_path, kind):
     (tmp_path / "in").write_bytes(text)
-    done = fullbloom("dedup", "--verify", "--fpr", "0.02", *sized(kind), tmp_path / "in", check=0)
+    done = fullbloom("dedup", "--verify", "--fpr", "0.02", *size_options(kind), tmp_path / "in", check=0)
     assert done.stdout == exact(text)
 
 
 @pytest.mark.parametrize("command", ["dedup", "seen"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_state_reopens_as_its_own_class(fullbloom, refused, tmp_path, command, kind):
-    state, options = tmp_path / "s", ["--fpr", rate_of(kind), *sized(kind)]
+    state, options = tmp_path / "s", ["--fpr", rate_of(kind), *size_options(kind)]
     first = fullbloom(command, "--state", state, *options, stdin=b"a\nb\na\n", check=0)
     assert first.stdout == b"a\nb\n"
     assert (b"forgets" in first.stderr) == (kind in FORGETTING)
@@ -109,26 +109,35 @@ def test_a_state_reopens_as_its_own_class(fullbloom, refused, tmp_path, command,
     assert fullbloom(command, "--state", state, *options, stdin=b"c\nd\n", check=0).stdout == b"d\n"
     before = state.read_bytes()
     other = next(name for name in KINDS if name != kind)
-    result = refused(fullbloom(command, "--state", state, *sized(other), stdin=b"x\n"))
+    result = refused(fullbloom(command, "--state", state, *size_options(other), stdin=b"x\n"))
     assert f"--kind {other} (it has {kind})" in result
     assert state.read_bytes() == before
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_seen_marks_repeated_lines(fullbloom, program, kind):
-    options = ["-q", "--fpr", rate_of(kind), *sized(kind)]
+    options = ["-q", "--fpr", rate_of(kind), *size_options(kind)]
     lines = b"a\nb\r\na\nb\nc"
     assert (
-        piped(program, "seen", "--mark", *options, stdin=lines) == b"new\ta\nnew\tb\r\nold\ta\nold\tb\nnew\tc"
+        run_piped(program, "seen", "--mark", *options, stdin=lines)
+        == b"new\ta\nnew\tb\r\nold\ta\nold\tb\nnew\tc"
     )
-    assert piped(program, "seen", "--old-only", *options, stdin=lines) == b"a\nb\n"
+    assert run_piped(program, "seen", "--old-only", *options, stdin=lines) == b"a\nb\n"
     assert fullbloom("seen", "--new-only", *options, stdin=lines, check=0).stdout == b"a\nb\r\nc"
 
 
 @pytest.mark.parametrize("kind", KEEPING)
 def test_build_check_and_info_agree(fullbloom, program, text, tmp_path, kind):
     path = tmp_path / "f.bloom"
-    piped(program, "build", path, "--fpr", rate_of(kind), *sized(kind, "--capacity", 4 * COUNT), stdin=text)
+    run_piped(
+        program,
+        "build",
+        path,
+        "--fpr",
+        rate_of(kind),
+        *size_options(kind, "--capacity", 4 * COUNT),
+        stdin=text,
+    )
     found = package.open(path, verify="full")
     assert type(found).__name__ == ROWS[kind]["class"]
     assert fullbloom("check", path, stdin=text, check=0).stdout == text
@@ -144,10 +153,12 @@ def test_build_check_and_info_agree(fullbloom, program, text, tmp_path, kind):
 def test_merge_unites_two_files_of_a_kind(fullbloom, refused, tmp_path, kind):
     for name in "ab":
         lines = "".join(f"{name}{i}\n" for i in range(100)).encode()
-        fullbloom("build", tmp_path / name, *sized(kind, "--capacity"), stdin=lines, check=0)
+        fullbloom("build", tmp_path / name, *size_options(kind, "--capacity"), stdin=lines, check=0)
     fullbloom("merge", tmp_path / "m", tmp_path / "a", tmp_path / "b", check=0)
     fullbloom("check", tmp_path / "m", "-q", stdin=b"a1\nb1\na99\nb99\n", check=0)
-    fullbloom("build", tmp_path / "c", "--seed", "5", *sized(kind, "--capacity"), stdin=b"x\n", check=0)
+    fullbloom(
+        "build", tmp_path / "c", "--seed", "5", *size_options(kind, "--capacity"), stdin=b"x\n", check=0
+    )
     assert "seed" in refused(fullbloom("merge", tmp_path / "m", tmp_path / "a", tmp_path / "c"))
 
 
@@ -172,7 +183,7 @@ def test_an_unknown_kind_is_refused_with_the_known_ones(fullbloom, refused, tmp_
         refused(fullbloom(command, *arguments, "--kind", kind, stdin=b"a\n"))
     for kind in FORGETTING:
         if command == "build":
-            result = refused(fullbloom(command, *arguments, *sized(kind, "--capacity"), stdin=b"a\n"))
+            result = refused(fullbloom(command, *arguments, *size_options(kind, "--capacity"), stdin=b"a\n"))
             assert "forgets" in result
     assert not list(tmp_path.iterdir())
 
@@ -187,7 +198,7 @@ def test_a_kind_of_fixed_size_requires_a_capacity(fullbloom, refused, tmp_path, 
         fullbloom("build", "--kind", kind, tmp_path / "o", tmp_path / "in", check=0)
         assert type(package.open(tmp_path / "o")).__name__ == ROWS[kind]["class"]
     for layout in {"classic", "blocked"} - set(ROWS[kind]["layouts"]):
-        result = refused(fullbloom("seen", *sized(kind), "--layout", layout, stdin=b"a\n"))
+        result = refused(fullbloom("seen", *size_options(kind), "--layout", layout, stdin=b"a\n"))
         assert layout in result
 
 

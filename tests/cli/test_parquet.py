@@ -26,7 +26,7 @@ TABLE = pa.table(
 )
 
 
-def written(table, kind):
+def write_table(table, kind):
     out = io.BytesIO()
     if kind == "parquet":
         parquet.write_table(table, out, row_group_size=30_000)
@@ -52,7 +52,7 @@ def firsts(keys):
 def inputs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("columns")
     for kind, name in KINDS.items():
-        (folder / name).write_bytes(written(TABLE, kind))
+        (folder / name).write_bytes(write_table(TABLE, kind))
     return folder
 
 
@@ -103,7 +103,7 @@ def test_a_filter_built_by_the_command_finds_its_keys_in_python(fullbloom, input
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_check_prints_rows_that_are_found_or_absent(fullbloom, inputs, tmp_path, kind):
-    half = written(TABLE.filter(pa.compute.less(TABLE["id"], 1000)), "parquet")
+    half = write_table(TABLE.filter(pa.compute.less(TABLE["id"], 1000)), "parquet")
     (tmp_path / "half.parquet").write_bytes(half)
     fullbloom("build", "f", "--fpr", "1e-9", "--select", "id", "half.parquet", cwd=tmp_path, check=0)
     words = ["check", "f", "--select", "id", inputs / KINDS[kind]]
@@ -133,7 +133,7 @@ def test_uuids_hash_as_their_16_bytes(fullbloom, tmp_path):
     table = pa.table(
         {"u": [str(one) for one in ids], "b": pa.array([one.bytes for one in ids], pa.binary(16))}
     )
-    (tmp_path / "in.parquet").write_bytes(written(table, "parquet"))
+    (tmp_path / "in.parquet").write_bytes(write_table(table, "parquet"))
     for column in "ub":
         words = ["--select", column, "--key-type", "uuid", "in.parquet"]
         fullbloom("build", "f", *words, cwd=tmp_path, check=0)
@@ -142,7 +142,7 @@ def test_uuids_hash_as_their_16_bytes(fullbloom, tmp_path):
 
 def test_an_empty_table_is_written_as_an_empty_table(fullbloom, tmp_path):
     for kind, name in KINDS.items():
-        (tmp_path / name).write_bytes(written(TABLE.slice(0, 0), kind))
+        (tmp_path / name).write_bytes(write_table(TABLE.slice(0, 0), kind))
         done = fullbloom("dedup", "--quiet", "--select", "id", name, cwd=tmp_path, check=0)
         assert read(done.stdout, kind).equals(TABLE.slice(0, 0))
         fullbloom("build", "f", "--select", "id", name, cwd=tmp_path, check=0)
@@ -184,7 +184,7 @@ def test_a_truncated_file_is_refused_in_one_line_and_leaves_no_output(
         if kind == "stream" and share == 0.99999:
             (tmp_path / name).write_bytes(data[:-500])
         result = refused(fullbloom(*command, "--select", "id", name, cwd=tmp_path))
-        assert f"{name}: is no whole" in result
+        assert f"{name}: is not a complete" in result
         assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
@@ -205,7 +205,7 @@ def test_options_for_text_formats_are_refused(fullbloom, refused, inputs, tmp_pa
 
 def test_files_with_different_columns_are_refused_if_rows_are_written(fullbloom, refused, tmp_path):
     for name, columns in (("a.parquet", {"id": [1, 2]}), ("b.parquet", {"n": ["x"], "id": [2]})):
-        (tmp_path / name).write_bytes(written(pa.table(columns), "parquet"))
+        (tmp_path / name).write_bytes(write_table(pa.table(columns), "parquet"))
     result = refused(fullbloom("dedup", "--select", "id", "a.parquet", "b.parquet", cwd=tmp_path))
     assert "b.parquet: has other columns than a.parquet" in result
     fullbloom("build", "f", "--select", "id", "a.parquet", "b.parquet", cwd=tmp_path, check=0)

@@ -1,4 +1,4 @@
-"""What other systems lack: signals, modules, functions, and folders that can be opened as files."""
+"""Features that other systems lack: signals, modules, functions, and folders that open as files."""
 
 from __future__ import annotations
 

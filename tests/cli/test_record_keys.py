@@ -1,4 +1,4 @@
-"""``--select``: several columns, types, delimiters, threads, the last of a key, and records that are none."""
+"""``--select``: several columns, types, delimiters, threads, the last of a key, and malformed records."""
 
 from __future__ import annotations
 
@@ -223,10 +223,10 @@ def test_an_unclosed_quote_in_a_large_table_loses_one_row(fullbloom, tmp_path):
 @pytest.mark.parametrize(
     ("kind", "cell", "result"),
     [
-        ("int", "1.5", '"1.5" is no int'),
-        ("uuid", "12", "no uuid"),
-        ("bool", "yes", "no bool"),
-        ("float", "x", "no float"),
+        ("int", "1.5", '"1.5" is not a valid int'),
+        ("uuid", "12", "not a valid uuid"),
+        ("bool", "yes", "not a valid bool"),
+        ("float", "x", "not a valid float"),
     ],
 )
 def test_a_key_of_another_type_is_named(fullbloom, refused, tmp_path, kind, cell, result):
@@ -251,7 +251,7 @@ def test_several_tables_share_one_header_and_may_reorder_columns(fullbloom, tmp_
         (["--keep", "last", "--verify"], "drop --verify"),
         (["--keep", "last", "-"], "reads its input twice"),
         (["--delimiter", ";"], "add --select"),
-        (["--select", "a", "--delimiter", "ab"], "is no delimiter"),
+        (["--select", "a", "--delimiter", "ab"], "is not a delimiter"),
         (["--select", "a", "--key-type", "int", "--key-type", "str"], "once for each of 1"),
         (["--select", "a,b", "in.csv"], "give --select for each"),
     ],

@@ -60,7 +60,7 @@ def test_a_time_window_covers_the_whole_run(fullbloom, kind):
 
 
 def test_a_line_older_than_the_window_is_new_again(program):
-    """Two windows have passed for sure; that one has not is told by the hour of the tests above."""
+    """Two windows have certainly passed; the tests above, with one hour, cover lines within the window."""
     words = [*program, "seen", "--mark", "--window", "0.2s"]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         for _ in range(2):
@@ -72,7 +72,7 @@ def test_a_line_older_than_the_window_is_new_again(program):
         assert process.returncode == 0
 
 
-def saved(cls, path, ago):
+def read_state(cls, path, ago):
     """A state of one hour's window to which "a" was added ``ago`` seconds before now."""
     seen = cls(1000, 1e-6, window=HOUR)
     seen.advance(time.time() - ago)
@@ -83,11 +83,11 @@ def saved(cls, path, ago):
 @pytest.mark.parametrize("cls", CLASSES)
 @pytest.mark.parametrize(("ago", "answer"), [(0.5 * HOUR, b"old"), (2.5 * HOUR, b"new"), (1e9, b"new")])
 def test_time_passes_between_two_runs(fullbloom, tmp_path, cls, ago, answer):
-    saved(cls, tmp_path / "s", ago)
+    read_state(cls, tmp_path / "s", ago)
     for words in (["seen", "--mark"], ["seen", "--mark", "--window", "1h"]):
         done = fullbloom(*words, "--state", tmp_path / "s", stdin=b"a\n", check=0)
         assert done.stdout == answer + b"\ta\n"
-        saved(cls, tmp_path / "s", ago)
+        read_state(cls, tmp_path / "s", ago)
     assert (fullbloom("dedup", "--state", tmp_path / "s", stdin=b"a\n").stdout == b"a\n") == (
         answer == b"new"
     )
@@ -96,7 +96,7 @@ def test_time_passes_between_two_runs(fullbloom, tmp_path, cls, ago, answer):
 @pytest.mark.parametrize("cls", CLASSES)
 @pytest.mark.parametrize("ahead", [100.0, 1e7, 1e12])
 def test_setting_the_clock_back_forgets_nothing(fullbloom, tmp_path, cls, ahead):
-    saved(cls, tmp_path / "s", -ahead)
+    read_state(cls, tmp_path / "s", -ahead)
     done = fullbloom("seen", "--mark", "--state", tmp_path / "s", stdin=b"a\nb\n", check=0)
     assert done.stdout == b"old\ta\nnew\tb\n"
     assert re.search(rb"fullbloom: the clock is .* behind", done.stderr)

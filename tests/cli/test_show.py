@@ -159,7 +159,7 @@ def test_nothing_untrusted_reaches_the_terminal(fullbloom, small, tmp_path):
 
 
 def on_terminal(words, *, columns=100, **environment):
-    """What the command prints on a terminal."""
+    """The output of the command on a terminal."""
     here, there = pty.openpty()
     import fcntl
     import struct

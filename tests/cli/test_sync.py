@@ -1,4 +1,4 @@
-"""Guarantee: sets of lines are told apart exactly and united; no peer hangs, floods or deceives."""
+"""Guarantee: sets of lines are compared exactly and merged; no peer hangs, floods or deceives."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def pair(tmp_path):
     return tmp_path / "here", tmp_path / "there", set(here), set(there)
 
 
-def printed(done):
+def read_differences(done):
     lines = done.stdout.decode().splitlines()
     return [{line[2:] for line in lines if line.startswith(mark)} for mark in ("< ", "> ")], len(lines)
 
@@ -46,7 +46,7 @@ def test_differences_are_printed_exactly(fullbloom, program, pair, way):
     here, there, mine, theirs = pair
     other = [there] if way == "files" else ["--with", serving(program, "--serve", there)]
     done = fullbloom("sync", here, *other, check=1)
-    assert printed(done) == ([mine - theirs, theirs - mine], 100)
+    assert read_differences(done) == ([mine - theirs, theirs - mine], 100)
     assert b"60 lines here alone, 40 there" in done.stderr
     assert fullbloom("sync", "--quiet", here, *other, check=1).stdout == b""
     assert fullbloom("sync", here, "--with", serving(program, "--serve", here), check=0).stdout == b""
@@ -78,7 +78,7 @@ def test_few_differences_take_one_short_message(fullbloom, program, pair, at_mos
     here, there, mine, theirs = pair
     over = ("--with", serving(program, "--serve", there), "--at-most", at_most)
     done = fullbloom("sync", here, *over, check=1)
-    assert printed(done) == ([mine - theirs, theirs - mine], 100)
+    assert read_differences(done) == ([mine - theirs, theirs - mine], 100)
     stats = json.loads(fullbloom("sync", "--json", "--quiet", here, *over, check=1).stdout)
     assert (stats["symbols"] > 0) == symbols
     # The sketch, 40 hashes and their packed lines of some 30 bytes, and a greeting.
@@ -97,7 +97,7 @@ def test_traffic_is_proportional_to_the_difference(fullbloom, program, pair):
     done = fullbloom("sync", "--json", "--quiet", here, "--with", serving(program, "--serve", there), check=1)
     stats = json.loads(done.stdout or done.stderr)
     assert (stats["mine"], stats["theirs"]) == (60, 40)
-    # 100 differences: 2 symbols each at most where they are so few, 15 bytes a symbol, and 40 hashes and
+    # 100 differences: 2 symbols each at most where they are so few, 15 bytes per symbol, and 40 hashes and
     # lines.
     assert stats["sent"] + stats["received"] <= 200 * 15 + 40 * (8 + 30) + 40 * 25
 
@@ -170,7 +170,7 @@ def test_an_endless_peer_is_stopped_by_the_limit():
 
 
 class Scripted:
-    """A peer that says what it was told to, whatever it hears."""
+    """A peer that sends the given frames, whatever it receives."""
 
     def __init__(self, *frames):
         self.left = b"".join(kind + len(data).to_bytes(4, "little") + data for kind, data in frames)

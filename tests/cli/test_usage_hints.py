@@ -43,7 +43,7 @@ READERS = [
 ]
 
 
-def refused(done: subprocess.CompletedProcess[bytes], *words: str) -> None:
+def assert_refused(done: subprocess.CompletedProcess[bytes], *words: str) -> None:
     result = done.stderr.decode()
     assert done.returncode == 2, result
     assert done.stdout == b""
@@ -61,15 +61,17 @@ def test_a_binary_file_is_refused_with_the_remedy(
     (tmp_path / "lines.txt").write_text("a\n")
     assert fullbloom("build", "-q", "a.bloom", "lines.txt", cwd=tmp_path).returncode == 0
     before = sorted(tmp_path.iterdir())
-    refused(fullbloom(*command, name, cwd=tmp_path), what, remedy)
-    refused(fullbloom(*command, "-", cwd=tmp_path, stdin=data), what, remedy)
+    assert_refused(fullbloom(*command, name, cwd=tmp_path), what, remedy)
+    assert_refused(fullbloom(*command, "-", cwd=tmp_path, stdin=data), what, remedy)
     assert sorted(tmp_path.iterdir()) == before
 
 
 def test_a_parquet_file_is_refused_where_lines_are_expected(fullbloom: Any, tmp_path: Path) -> None:
     pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     parquet.write_table(pyarrow.table({"user_id": range(1000)}), tmp_path / "plain.txt")
-    refused(fullbloom("dedup", "plain.txt", "-o", "x.parquet", cwd=tmp_path), "Parquet", "--select COLUMN")
+    assert_refused(
+        fullbloom("dedup", "plain.txt", "-o", "x.parquet", cwd=tmp_path), "Parquet", "--select COLUMN"
+    )
     assert [path.name for path in tmp_path.iterdir()] == ["plain.txt"]
 
 
@@ -82,7 +84,7 @@ def test_lines_that_begin_like_a_signature_are_accepted(fullbloom: Any, words: b
 
 def test_a_filter_file_is_refused_where_lines_are_expected(fullbloom: Any, tmp_path: Path) -> None:
     assert fullbloom("build", "-q", "a.bloom", cwd=tmp_path, stdin=b"a\n").returncode == 0
-    refused(fullbloom("dedup", "a.bloom", cwd=tmp_path), "filter file", "fullbloom info")
+    assert_refused(fullbloom("dedup", "a.bloom", cwd=tmp_path), "filter file", "fullbloom info")
 
 
 @pytest.mark.parametrize(
@@ -94,19 +96,19 @@ def test_a_list_of_counted_hashes_is_refused_where_lines_are_expected(
     (tmp_path / "leaked.txt").write_text(HASHES)
     assert fullbloom("build", "-q", "a.bloom", cwd=tmp_path, stdin=b"a\n").returncode == 0
     before = (tmp_path / "a.bloom").read_bytes()
-    refused(fullbloom(*command, "leaked.txt", cwd=tmp_path), "HASH:count", "--hex", "--no-hex")
+    assert_refused(fullbloom(*command, "leaked.txt", cwd=tmp_path), "HASH:count", "--hex", "--no-hex")
     assert (tmp_path / "a.bloom").read_bytes() == before
     assert not (tmp_path / "x.bloom").exists()
     for option in ("--hex", "--no-hex"):
         assert fullbloom(*command, option, "-q", "leaked.txt", cwd=tmp_path).returncode == 0
 
 
-def test_a_list_of_counted_hashes_is_refused_where_a_filter_of_hashes_is_asked(
+def test_a_list_of_counted_hashes_is_refused_in_lookups_of_a_filter_of_hashes(
     fullbloom: Any, tmp_path: Path
 ) -> None:
     (tmp_path / "leaked.txt").write_text(HASHES)
     assert fullbloom("build", "--hex", "-q", "a.bloom", "leaked.txt", cwd=tmp_path).returncode == 0
-    refused(
+    assert_refused(
         fullbloom("check", "--count", "a.bloom", "leaked.txt", cwd=tmp_path),
         "HASH:count",
         "--hex",
@@ -139,7 +141,7 @@ def test_lines_that_only_begin_like_hashes_are_accepted(fullbloom: Any, tmp_path
 def test_a_mistyped_word_gets_a_suggestion(
     fullbloom: Any, arguments: list[str], meant: str, tmp_path: Path
 ) -> None:
-    refused(fullbloom(*arguments, cwd=tmp_path), meant)
+    assert_refused(fullbloom(*arguments, cwd=tmp_path), meant)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -121,7 +121,7 @@ def hash_key(key: Any, seed: int = 0, secret: bytes | None = None) -> int:
 
 
 def fingerprint(secret: bytes) -> int:
-    """What a file says of its secret. The label is frozen: it has the project's first name."""
+    """The fingerprint of a secret in a file. The label is frozen: it has the project's first name."""
     return siphash13(b"bloomery secret fingerprint", secret)
 
 

@@ -25,7 +25,7 @@ NUMBERS = np.arange(MANY) * 0x9E3779B97F4A7C1 % 2**62 - 2**61
 TEXTS = pa.array([f"key {i}" for i in range(MANY)])
 
 
-def numbered(count: int) -> list[int]:
+def draw_numbers(count: int) -> list[int]:
     """Numbers of which the hashes are of every kind."""
     return [(i * 0x9E3779B97F4A7C15 + 3) % 2**64 - 2**63 for i in range(count)]
 
@@ -39,7 +39,7 @@ SHAPES = [(64, 1), (192, 3), (4096, 7), (6400, 16), (6400, 17), (19_170_176, 7),
 def test_blocks_answer_as_single_lookups(name: str, num_bits: int, num_hashes: int, force_isa: Any) -> None:
     seed = 42 if name == "spark" else 0
     bloom = ForeignFilter.with_shape(name, num_bits, num_hashes, seed=seed)
-    keys = numbered(1100)
+    keys = draw_numbers(1100)
     bloom.update(keys[: max(1, min(500, num_bits // num_hashes // 2))])
     wanted = [key in bloom for key in keys]
     assert any(wanted)
@@ -59,7 +59,7 @@ def test_blocks_of_keys_whose_hash_is_almost_zero_are_answered() -> None:
     rare = find_rare_keys()
     hashes = [rules.murmur32_spark(struct.pack("<q", key), 0) for key in rare]
     assert hashes == [0, 1, 2**32 - 1]
-    keys = numbered(253) + rare
+    keys = draw_numbers(253) + rare
     bloom.update(rare[:2])
     assert bloom.contains_many(np.array(keys, np.int64)).tolist() == [key in bloom for key in keys]
 
@@ -108,20 +108,20 @@ def make_filters() -> list[tuple[Any, Any, Any]]:
     return [*rows, (fuse, NUMBERS, False)]
 
 
-def listed(answers: Any) -> list[Any]:
+def to_list(answers: Any) -> list[Any]:
     return list(answers.to_pylist() if isinstance(answers, pa.Array) else answers.tolist())
 
 
 def test_any_number_of_threads_gives_the_same_answers_and_bits() -> None:
     for bloom, keys, can_add in make_filters():
-        wanted = listed(bloom.contains_many(keys))
+        wanted = to_list(bloom.contains_many(keys))
         assert all(wanted[: MANY // 2])
         assert sum(wanted) < MANY * 3 // 4
         for threads in (2, 3, 8):
-            assert listed(bloom.contains_many(keys, threads=threads)) == wanted, bloom.format
+            assert to_list(bloom.contains_many(keys, threads=threads)) == wanted, bloom.format
         if can_add:
             one, two = bloom.copy(), bloom.copy()
-            assert listed(one.add_many(keys)) == listed(two.add_many(keys, threads=2))
+            assert to_list(one.add_many(keys)) == to_list(two.add_many(keys, threads=2))
             bloom.update(keys, threads=2)
             assert one == two == bloom
 

@@ -64,7 +64,7 @@ def draw_keys(key_type: str, count: int, seed: int = 1) -> list[Any]:
     }[key_type]
 
 
-def made(name: str, key_type: str, count: int = 400) -> tuple[ForeignFilter, list[Any]]:
+def make_filter(name: str, key_type: str, count: int = 400) -> tuple[ForeignFilter, list[Any]]:
     keys = draw_keys(key_type, count)
     seed = 42 if name == "spark" else 0
     bloom = ForeignFilter(name, count, 0.01, key_type=key_type, seed=seed)
@@ -106,7 +106,7 @@ def swapped(name: str, body: bytes) -> bytes:
 
 @for_each(("name", "key_type"), CHOICES)
 def test_bits_are_those_of_the_rule(name: str, key_type: str) -> None:
-    bloom, keys = made(name, key_type)
+    bloom, keys = make_filter(name, key_type)
     shape = bloom.num_bits, bloom.num_hashes, bloom.seed
     # A container of ours ends with the bits, filled up to whole lines.
     body = bloom.to_bytes()[-(-(-bloom.num_bits // 512) * 64) :][: bloom.nbytes]
@@ -125,7 +125,7 @@ def test_bits_are_those_of_the_rule(name: str, key_type: str) -> None:
 
 @for_each(("name", "key_type"), CHOICES)
 def test_every_container_of_keys_gets_the_same_answers(name: str, key_type: str) -> None:
-    bloom, keys = made(name, key_type)
+    bloom, keys = make_filter(name, key_type)
     keys = [*keys, *draw_keys(key_type, 500, seed=3)]
     if key_type == "any":
         keys = [key for key in keys if isinstance(key, int)]
@@ -153,7 +153,7 @@ def test_every_container_of_keys_gets_the_same_answers(name: str, key_type: str)
 
 @for_each(("name", "key_type"), CHOICES)
 def test_adding_reports_what_was_new_in_any_container(name: str, key_type: str) -> None:
-    bloom, keys = made(name, key_type)
+    bloom, keys = make_filter(name, key_type)
     one, many, columns = (copy.copy(bloom) for _ in range(3))
     for each in (one, many, columns):
         each.clear()
@@ -170,7 +170,7 @@ def test_adding_reports_what_was_new_in_any_container(name: str, key_type: str) 
 
 @for_each(("name", "key_type"), CHOICES)
 def test_files_of_ours_keep_the_filter(name: str, key_type: str, tmp_path: Path) -> None:
-    bloom, keys = made(name, key_type)
+    bloom, keys = make_filter(name, key_type)
     path = tmp_path / "own.bloom"
     bloom.save(path)
     opened = fullbloom.open(path, verify="full")
@@ -265,7 +265,7 @@ def test_estimates_follow_the_fill() -> None:
 
 @for_each(("name", "key_type"), HEADED)
 def test_every_length_that_lies_is_refused(name: str, key_type: str) -> None:
-    bloom, _ = made(name, key_type, 100)
+    bloom, _ = make_filter(name, key_type, 100)
     data = bloom.to_foreign()
     head = len(data) - bloom.nbytes
     for cut in (*range(head + 9), len(data) - 1):

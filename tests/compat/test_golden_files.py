@@ -25,7 +25,7 @@ def secret_of(name: str) -> bytes | None:
     return SECRET if "keyed" in name else None
 
 
-def asked(instance: Any, keys: list[Any]) -> list[bool]:
+def look_up(instance: Any, keys: list[Any]) -> list[bool]:
     """The answers for ``keys``; of a closed world all of them are."""
     ask = instance.contains_many if hasattr(instance, "contains_many") else instance.includes_many
     answers: list[bool] = ask(keys)
@@ -56,8 +56,8 @@ def test_golden_files_are_read(name: str, tmp_path: Path) -> None:
     by_class = type(FILTERS[name]).open(path, secret=secret)
     for bloom in (opened, loaded, by_class):
         assert type(bloom) is type(FILTERS[name])
-        assert asked(bloom, keys) == asked(FILTERS[name], keys)
-        assert all(asked(bloom, keys)) or name.split("-", maxsplit=1)[0] in FORGETS
+        assert look_up(bloom, keys) == look_up(FILTERS[name], keys)
+        assert all(look_up(bloom, keys)) or name.split("-", maxsplit=1)[0] in FORGETS
         assert bloom.to_bytes() == path.read_bytes()
         assert bloom == FILTERS[name]
         for field in ("capacity", "target_fpr", "num_added", "seed", "layout", "keyed", "fill", "nbytes"):

@@ -23,7 +23,7 @@ from compat import key_oracle
 from golden import make
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import SECRET, shown
+from support import SECRET, show
 
 import fullbloom
 
@@ -130,7 +130,7 @@ EQUAL: list[tuple[Any, Any]] = [
 ]
 
 
-@for_each(("one", "other"), EQUAL, ids=shown)
+@for_each(("one", "other"), EQUAL, ids=show)
 def test_equal_keys_have_equal_hashes(one: Any, other: Any) -> None:
     for secret in (None, SECRET):
         assert fullbloom.hash_key(one, secret=secret) == fullbloom.hash_key(other, secret=secret)
@@ -161,7 +161,7 @@ DIFFERENT: list[tuple[Any, Any]] = [
 ]
 
 
-@for_each(("one", "other"), DIFFERENT, ids=shown)
+@for_each(("one", "other"), DIFFERENT, ids=show)
 def test_different_keys_have_different_hashes(one: Any, other: Any) -> None:
     for secret in (None, SECRET):
         assert fullbloom.hash_key(one, secret=secret) != fullbloom.hash_key(other, secret=secret)
@@ -331,7 +331,7 @@ def test_an_unsupported_key_is_refused_with_what_to_pass(name: str) -> None:
 REFUSED: list[Any] = [None, [], {}, set(), 1j, object(), object, range(3), Ellipsis, NotImplemented]
 
 
-@for_each("key", [*REFUSED, ("a", None), ((([],),),), "\ud800", ("\udfff",)], ids=shown)
+@for_each("key", [*REFUSED, ("a", None), ((([],),),), "\ud800", ("\udfff",)], ids=show)
 def test_keys_of_unsupported_types_are_refused(key: Any) -> None:
     bloom = fullbloom.BloomFilter(100)
     calls = [fullbloom.hash_key, bloom.add, bloom.__contains__, lambda key: fullbloom.hash_many([key])]

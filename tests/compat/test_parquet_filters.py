@@ -180,7 +180,7 @@ def test_keys_and_columns_that_do_not_fit_are_refused(written: Path, tmp_path: P
         list(probe_filters(tmp_path / "none" / "*.parquet", "long", [1]))
 
 
-def test_files_that_lie_are_refused(written: Path, tmp_path: Path) -> None:
+def test_forged_files_are_refused(written: Path, tmp_path: Path) -> None:
     data = bytearray(written.read_bytes())
     path = tmp_path / "lie.parquet"
 

@@ -224,7 +224,7 @@ def test_pieces_are_at_most_16_mib_and_end_at_layers() -> None:
     assert len(held) == len(numbers) > 2
 
 
-def refused(load: Any, match: str | None = None) -> None:
+def assert_refused(load: Any, match: str | None = None) -> None:
     with pytest.raises(FormatError, match=match):
         load()
 
@@ -235,18 +235,18 @@ def test_every_piece_that_lies_is_refused(make: Any) -> None:
     cls, pieces = type(made), list(made.chunks())
     named = f'format "{made.format}"'
     for lost in range(len(pieces)):
-        refused(lambda lost=lost: cls.from_chunks(pieces[:lost] + pieces[lost + 1 :]), named)
-        refused(lambda lost=lost: cls.from_chunks([*pieces[: lost + 1], *pieces[lost:]]), named)
-    refused(lambda: cls.from_chunks(pieces[::-1]), named)
-    refused(lambda: cls.from_chunks([]), "no header")
-    refused(lambda: cls.from_chunks([*pieces, (0, b""), pieces[-1]]), "ends the dump")
+        assert_refused(lambda lost=lost: cls.from_chunks(pieces[:lost] + pieces[lost + 1 :]), named)
+        assert_refused(lambda lost=lost: cls.from_chunks([*pieces[: lost + 1], *pieces[lost:]]), named)
+    assert_refused(lambda: cls.from_chunks(pieces[::-1]), named)
+    assert_refused(lambda: cls.from_chunks([]), "no header")
+    assert_refused(lambda: cls.from_chunks([*pieces, (0, b""), pieces[-1]]), "ends the dump")
     for number in (-(2**63), -1, 0, 1, 2, pieces[1][0] + 1, 2**63 - 1):
-        refused(
+        assert_refused(
             lambda number=number: cls.from_chunks([pieces[0], (number, pieces[1][1]), *pieces[2:]]), named
         )
     number, piece = pieces[-1]
-    refused(lambda: cls.from_chunks([*pieces[:-1], (number, piece[1:])]), named)
-    refused(lambda: cls.from_chunks([*pieces[:-1], (number + 1, piece + b"\0")]), named)
+    assert_refused(lambda: cls.from_chunks([*pieces[:-1], (number, piece[1:])]), named)
+    assert_refused(lambda: cls.from_chunks([*pieces[:-1], (number + 1, piece + b"\0")]), named)
     for wrong in (None, [1], [(1,)], [("1", b"")], [(1, "text")], [(2**64, b"")]):
         with pytest.raises(ParameterTypeError):
             cls.from_chunks(wrong)
@@ -258,14 +258,14 @@ def test_every_length_that_lies_is_refused(make: Any, tmp_path: Path) -> None:
     data, path = made.to_foreign(), tmp_path / "lie"
     for cut in (*range(0, len(data), 7), len(data) - 1):
         path.write_bytes(data[:cut])
-        refused(lambda cut=cut: open_foreign(data[:cut], made.format), f'format "{made.format}"')
-        refused(lambda: open_foreign(path, made.format), f'format "{made.format}"')
+        assert_refused(lambda cut=cut: open_foreign(data[:cut], made.format), f'format "{made.format}"')
+        assert_refused(lambda: open_foreign(path, made.format), f'format "{made.format}"')
         # A cut can have the length of a format that does not record the type of its keys.
         with pytest.raises((FormatError, ParameterError)):
             fullbloom.open(path)
         # These formats have no magic: a cut dump may have the length that its first bytes state in one.
         assert detect(data[:cut]) in {None, "bip37", "xor8"}
-    refused(lambda: open_foreign(data + b"\0", made.format), "follow it")
+    assert_refused(lambda: open_foreign(data + b"\0", made.format), "follow it")
     with pytest.raises(FilterMemoryError):
         open_foreign(data, max_bytes=made.nbytes - 1)
     with pytest.raises(FilterMemoryError):
@@ -312,7 +312,7 @@ def test_headers_that_lie_are_refused_or_lead_back(make: Any) -> None:
 def test_errors_name_the_field(at: int, form: str, value: float, field: str) -> None:
     lie = bytearray(HEADER + bytes(144))
     struct.pack_into(f"<{form}", lie, at, value)
-    refused(lambda: open_foreign(bytes(lie), "redisbloom"), f'format "redisbloom": .*{field}')
+    assert_refused(lambda: open_foreign(bytes(lie), "redisbloom"), f'format "redisbloom": .*{field}')
 
 
 def test_a_header_that_claims_gigabytes_takes_no_memory() -> None:
@@ -321,8 +321,8 @@ def test_a_header_that_claims_gigabytes_takes_no_memory() -> None:
     lie = bytearray(HEADER)
     struct.pack_into("<QQ", lie, 20, 1 << 40, 1 << 43)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    refused(lambda: open_foreign(bytes(lie) + bytes(144), "redisbloom"), "states 1099511627776 bytes")
-    refused(
+    assert_refused(lambda: open_foreign(bytes(lie) + bytes(144), "redisbloom"), "states 1099511627776 bytes")
+    assert_refused(
         lambda: ForeignScalableFilter.from_chunks([(1, bytes(lie)), (145, bytes(144))]), "ends after 144 of"
     )
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 << 10

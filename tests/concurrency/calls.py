@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Scene(NamedTuple):
-    """What a call may use."""
+    """The objects that a call may use."""
 
     variant: Variant
     #: Large, filled with ``keys``.
@@ -36,8 +36,8 @@ class Scene(NamedTuple):
         """The arguments of a batch that adds."""
         return (self.keys, 1) if self.variant.can("pairs") else (self.keys,)
 
-    def built(self) -> tuple[Any, ...]:
-        """What a build takes beside keys or hashes."""
+    def build_arguments(self) -> tuple[Any, ...]:
+        """The arguments of a build other than keys or hashes."""
         if self.variant.can("worlds"):
             return (-1 - self.keys,)
         return (1,) if self.variant.can("valued") else ()
@@ -93,8 +93,8 @@ ARGUMENTS: dict[str, Call] = {
     "advance": lambda s: s.variant.cls(s.filter.capacity, window=10.0).advance(1e6),
     "apply_delta": lambda s: s.filter.apply_delta(s.filter.delta_to(s.other)),
     "bits": lambda s: _suppressed(fullbloom.FilterMemoryError, s.filter.bits),
-    "build": lambda s: s.variant.cls.build(s.keys, *s.built()),
-    "build_hashed": lambda s: s.variant.cls.build_hashed(fullbloom.hash_many(s.keys), *s.built()),
+    "build": lambda s: s.variant.cls.build(s.keys, *s.build_arguments()),
+    "build_hashed": lambda s: s.variant.cls.build_hashed(fullbloom.hash_many(s.keys), *s.build_arguments()),
     "clear": lambda s: s.filter.copy().clear(),
     "clear_random": lambda s: s.filter.clear_random(0.01, seed=1),
     "contains": lambda s: s.filter.contains(7, at_least=2),

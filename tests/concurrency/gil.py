@@ -17,9 +17,9 @@ TRIES = 25
 
 class Watch:
     """
-    A thread that asks for the interpreter again and again, and notes how long its maker worked between.
+    A thread that acquires the GIL again and again, and records how long its creator worked in between.
 
-    That is processor time, which stands still while other programs have the processor.
+    That is processor time, which does not advance while other programs have the processor.
     """
 
     def __init__(self) -> None:

@@ -23,7 +23,7 @@ LATER = (SOON, 10 * SOON, 100 * SOON)
 
 
 class Stopped(Exception):
-    """What the signal raises."""
+    """Raised by the signal."""
 
 
 @contextmanager

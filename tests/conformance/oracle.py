@@ -65,7 +65,7 @@ def _word(value: int, seed: int) -> int:
     return xxhash.xxh3_64_intdigest(value.to_bytes(8, "little"), seed)
 
 
-def seeded(value: int, size: int, k: int) -> list[int]:
+def hash_seeded(value: int, size: int, k: int) -> list[int]:
     """Scheme 6: k hashes of the hash."""
     return [fastrange(_word(value, i), size) for i in range(k)]
 
@@ -73,7 +73,7 @@ def seeded(value: int, size: int, k: int) -> list[int]:
 def sliced(value: int, size: int, k: int) -> list[int]:
     """Scheme 7: slices of 32 bits of one wide hash, or of 64 bits beyond 2^24 positions."""
     if size > 1 << 24:
-        return seeded(value, size, k)
+        return hash_seeded(value, size, k)
     wide = b"".join(_word(value, j).to_bytes(8, "little") for j in range((k + 1) // 2))
     return [int.from_bytes(wide[4 * i : 4 * i + 4], "little") * size >> 32 for i in range(k)]
 
@@ -103,7 +103,7 @@ SEQUENCES: dict[str, Callable[[int, int, int], list[int]]] = {
     "mcg": mcg,
     "double": double,
     "enhanced-double": enhanced_double,
-    "seeded": seeded,
+    "seeded": hash_seeded,
     "sliced": sliced,
     "triple": triple,
     "quadratic": quadratic,

@@ -24,7 +24,7 @@ def make_pairs(seed: int, count: int = 4000) -> tuple[list[str], list[int]]:
     return owners, [draw.randrange(900) for _ in range(count)]
 
 
-def filled(**options) -> tuple[FilterBank, set[tuple[str, int]]]:
+def fill_bank(**options) -> tuple[FilterBank, set[tuple[str, int]]]:
     """A bank with owners of one stage and of several, and its pairs."""
     bank = FilterBank(60, 0.02, **options)
     owners, keys = make_pairs(1)
@@ -46,7 +46,7 @@ def test_a_batch_equals_single_calls():
 
 
 def test_added_pairs_are_found_and_no_other_owner_has_them():
-    bank, pairs = filled()
+    bank, pairs = fill_bank()
     assert all(pair in bank for pair in pairs)
     assert len(bank) == len({owner for owner, _ in pairs}) == len(set(bank.owners()))
     assert bank.contains_many(["nobody"] * 900, range(900)) == [False] * 900
@@ -83,7 +83,7 @@ def test_every_container_of_pairs_gives_the_same_bank():
     assert expected.contains_many(tuple(numbers), keys) == [True] * len(keys)
 
 
-def test_one_owner_may_stand_for_a_column():
+def test_one_owner_may_replace_a_column():
     one, each = FilterBank(60), FilterBank(60)
     one.update("ada", range(200))
     each.update(["ada"] * 200, range(200))
@@ -143,7 +143,7 @@ def test_nulls_and_objects_without_a_hash_are_refused():
 
 
 def test_an_exported_owner_answers_as_the_bank():
-    bank, pairs = filled(secret=SECRET)
+    bank, pairs = fill_bank(secret=SECRET)
     classes = set()
     for owner in {owner for owner, _ in pairs}:
         alone = bank.export(owner)
@@ -162,7 +162,7 @@ def test_an_exported_owner_answers_as_the_bank():
 
 
 def test_removal_leaves_the_answers_of_other_owners():
-    bank, pairs = filled()
+    bank, pairs = fill_bank()
     owners = sorted({owner for owner, _ in pairs})
     before = {owner: bank.contains_many(owner, range(3000)) for owner in owners}
     bytes_before = bank.info()["line_bytes"]
@@ -269,7 +269,7 @@ def test_merged_banks_find_the_keys_of_both():
 
 
 def test_copies_pickles_and_files_are_equal(tmp_path):
-    bank, pairs = filled(seed=5)
+    bank, pairs = fill_bank(seed=5)
     path = tmp_path / "bank"
     bank.save(path)
     mapped = FilterBank.open(path)
@@ -334,7 +334,7 @@ def test_a_lookup_of_another_type_warns_once():
         assert ("ada", "1") not in bank
 
 
-def test_a_bank_is_no_batch_of_keys():
+def test_a_bank_is_not_a_batch_of_keys():
     with pytest.raises((fullbloom.KeyTypeError, TypeError)):
         fullbloom.BloomFilter(10).update(FilterBank(10))
 

@@ -100,7 +100,7 @@ def base(name: str, data: bytes) -> int:
     return int.from_bytes(hashlib.new(name, data).digest()[:8], "little")
 
 
-def expected(name: str, key: Any, seed: int) -> int:
+def compute(name: str, key: Any, seed: int) -> int:
     """The hash of a key by the rule of docs/keys.md."""
     domain, data = key_oracle.canonical(key)
     moved = seed ^ (domain * 0x9E3779B97F4A7C15 & WORD)
@@ -111,7 +111,7 @@ def expected(name: str, key: Any, seed: int) -> int:
 @for_each("seed", [0, 7, WORD])
 @for_each("name", HASHES[1:])
 def test_base_hashes_match_their_reference_functions(name: str, seed: int) -> None:
-    wanted = [expected(name, key, seed) for key in KEYS]
+    wanted = [compute(name, key, seed) for key in KEYS]
     assert [fullbloom.hash_key(key, seed=seed, hash=name) for key in KEYS] == wanted
     assert fullbloom.hash_many(KEYS, seed=seed, hash=name) == wanted
     numbers = np.array([0, 1, -1, 2**62], np.int64)
@@ -133,7 +133,7 @@ def test_base_hashes_match_around_every_block_length() -> None:
     data = bytes(range(256)) * 2
     for name in HASHES[1:]:
         for length in [*range(70), 127, 128, 129, 300]:
-            assert fullbloom.hash_key(data[:length], hash=name) == expected(name, data[:length], 0), (
+            assert fullbloom.hash_key(data[:length], hash=name) == compute(name, data[:length], 0), (
                 name,
                 length,
             )

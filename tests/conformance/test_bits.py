@@ -19,19 +19,20 @@ GOLDEN = sorted((Path(__file__).resolve().parents[1] / "golden").glob("*.bloom")
 KEYS = [*range(60), "a", b"bytes", 2.5]
 
 
-def loaded(path: Path) -> fullbloom.BloomFilter:
+def load_golden(path: Path) -> fullbloom.BloomFilter:
     """The filter of a golden file."""
     return fullbloom.loads(path.read_bytes(), secret=SECRET if path.stem.endswith("keyed") else None)
 
 
-def flat(view: memoryview) -> list[int]:
+def flatten(view: memoryview) -> list[int]:
     return np.asarray(view).ravel().tolist()
 
 
 def fill(made) -> memoryview:
     """Some keys, with the value 3 where the structure takes one."""
-    keys = [key for key in KEYS if type(key) is int or registry.find_row(made)["adds"] != "number"]
-    if registry.find_row(made)["adds"] == "pair":
+    row = registry.find_row(made)
+    keys = [key for key in KEYS if type(key) is int or not registry.is_open(row, "number")]
+    if registry.is_open(row, "key", "value"):
         made.update(keys, [1] * len(keys))
     else:
         made.update(keys)
@@ -41,8 +42,8 @@ def fill(made) -> memoryview:
 @for_each("variant", every_variant("bits"))
 def test_bits_are_zero_exactly_where_nothing_was_written(variant: Variant) -> None:
     made = variant.make(300)
-    assert not any(flat(made.bits()))
-    values = flat(fill(made))
+    assert not any(flatten(made.bits()))
+    values = flatten(fill(made))
     assert sum(map(bool, values)) / len(values) == pytest.approx(made.fill)
     assert any(values)
 
@@ -52,7 +53,7 @@ def test_the_cells_that_a_key_writes_are_its_positions(variant: Variant) -> None
     made = variant.make(300)
     key = 7
     made.add(key)
-    values = flat(made.bits())
+    values = flatten(made.bits())
     assert {cell for cell, value in enumerate(values) if value} == set(made.positions(key))
 
 
@@ -62,7 +63,7 @@ def test_the_view_is_a_read_only_copy(variant: Variant) -> None:
     before = made.bits()
     assert before.readonly
     fill(made)
-    assert not any(flat(before)), "a later add does not change it"
+    assert not any(flatten(before)), "a later add does not change it"
     del made
     assert len(before.tobytes()) == before.nbytes
     array = np.asarray(before)
@@ -118,7 +119,7 @@ def test_bits_of_a_large_filter_are_refused_with_the_size_and_a_remedy() -> None
 
 @for_each("path", GOLDEN, ids=lambda path: path.stem)
 def test_the_cells_of_every_golden_file_are_read(path: Path) -> None:
-    made, sections = loaded(path), read_cells(path.read_bytes())
+    made, sections = load_golden(path), read_cells(path.read_bytes())
     assert sections
     for cells in sections:
         values = cells.read_values()

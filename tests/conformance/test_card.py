@@ -58,7 +58,7 @@ def test_every_class_has_a_card_with_its_numbers(path):
     assert len(html) < 3000
 
 
-def test_a_rate_above_the_target_is_said():
+def test_a_rate_above_the_target_is_reported():
     made = fullbloom.BloomFilter(100, 0.01)
     made.update(range(1000))
     assert "above the target of 1 %" in made._repr_html_()

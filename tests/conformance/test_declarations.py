@@ -1,4 +1,4 @@
-"""What is missing or said twice in a declaration is an error of the compiler, which names it."""
+"""A missing or repeated part of a declaration is a compile error that names it."""
 
 from __future__ import annotations
 

@@ -35,13 +35,13 @@ BATCHES: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def filled(variant: Variant, keys: range, **options: Any) -> Any:
-    return variant.filled(keys, 500, **options)
+def fill(variant: Variant, keys: range, **options: Any) -> Any:
+    return variant.build_from(keys, 500, **options)
 
 
 @for_each("variant", every_variant("merge", "keys") + every_variant("merge", "numbers"))
 def test_update_merges_a_filter_of_its_class(variant: Variant) -> None:
-    first, second = filled(variant, range(100)), filled(variant, range(50, 150))
+    first, second = fill(variant, range(100)), fill(variant, range(50, 150))
     merged = first.copy()
     merged.merge(second)
     theirs = second.to_bytes()
@@ -50,7 +50,7 @@ def test_update_merges_a_filter_of_its_class(variant: Variant) -> None:
     assert second.to_bytes() == theirs
     assert all(first.contains_many(range(150)))
     # Among batches, in order.
-    first, second = filled(variant, range(100)), filled(variant, range(50, 150))
+    first, second = fill(variant, range(100)), fill(variant, range(50, 150))
     one_by_one = first.copy()
     first.update([200], second, (201,))
     one_by_one.add(200)
@@ -61,7 +61,7 @@ def test_update_merges_a_filter_of_its_class(variant: Variant) -> None:
 
 @for_each("variant", every_variant("merge", "keys") + every_variant("merge", "numbers"))
 def test_update_with_itself_is_a_merge_with_itself(variant: Variant) -> None:
-    first = filled(variant, range(50))
+    first = fill(variant, range(50))
     merged = first.copy()
     merged.merge(merged)
     first.update(first)
@@ -70,7 +70,7 @@ def test_update_with_itself_is_a_merge_with_itself(variant: Variant) -> None:
 
 @for_each("variant", every_variant("merge", "keys") + every_variant("merge", "numbers"))
 def test_update_refuses_a_filter_with_other_parameters(variant: Variant) -> None:
-    first, second = filled(variant, range(50)), filled(variant, range(50), seed=5)
+    first, second = fill(variant, range(50)), fill(variant, range(50), seed=5)
     before = first.to_bytes()
     with pytest.raises(fullbloom.IncompatibleFilters, match="seed"):
         first.update(second)
@@ -79,7 +79,7 @@ def test_update_refuses_a_filter_with_other_parameters(variant: Variant) -> None
 
 @for_each("variant", [v for v in every_variant("keys") if not v.values[0].can("merge")])
 def test_update_says_why_two_filters_cannot_be_merged(variant: Variant) -> None:
-    first, second = filled(variant, range(50)), filled(variant, range(50, 80))
+    first, second = fill(variant, range(50)), fill(variant, range(50, 80))
     before = first.to_bytes()
     with pytest.raises(fullbloom.KeyTypeError, match="not defined") as caught:
         first.update(second)
@@ -91,7 +91,7 @@ def test_update_says_why_two_filters_cannot_be_merged(variant: Variant) -> None:
 @for_each("method", BATCHES)
 @for_each("variant", VARIANTS)
 def test_other_methods_refuse_a_filter_as_keys(variant: Variant, method: str) -> None:
-    instance = filled(variant, range(50))
+    instance = fill(variant, range(50))
     name = method.partition(" ")[0]
     if not hasattr(instance, name) or (
         variant.can("pairs") != method.endswith("of pairs") and name in {"update", "add_many"}
@@ -99,7 +99,7 @@ def test_other_methods_refuse_a_filter_as_keys(variant: Variant, method: str) ->
         return
     before = instance.to_bytes()
     for other in (
-        filled(variant, range(50, 80)),
+        fill(variant, range(50, 80)),
         fullbloom.BloomFilter(100),
         fullbloom.CuckooFilter(100),
         instance,
@@ -112,7 +112,7 @@ def test_other_methods_refuse_a_filter_as_keys(variant: Variant, method: str) ->
 
 @for_each("variant", VARIANTS)
 def test_other_classes_and_hash_many_refuse_a_filter_as_keys(variant: Variant) -> None:
-    instance = filled(variant, range(50))
+    instance = fill(variant, range(50))
     other: Any = fullbloom.QuotientFilter(10) if variant.name == "bloom" else fullbloom.BloomFilter(10)
     with pytest.raises(fullbloom.KeyTypeError, match=variant.cls.__name__):
         other.update(instance)
@@ -127,14 +127,14 @@ def test_other_classes_and_hash_many_refuse_a_filter_as_keys(variant: Variant) -
 
 @pytest.mark.parametrize("variant", every_variant("build"))
 def test_build_refuses_a_filter_as_keys(variant: Variant) -> None:
-    for other in (filled(variant, range(50)), fullbloom.BloomFilter(10)):
+    for other in (fill(variant, range(50)), fullbloom.BloomFilter(10)):
         with pytest.raises(fullbloom.KeyTypeError, match=type(other).__name__):
             variant.cls.build(other, *((1,) if variant.can("valued") else ()))
 
 
 @for_each("variant", every_variant("add") + every_variant("numbers"))
 def test_constructors_refuse_a_filter_as_capacity(variant: Variant) -> None:
-    instance = filled(variant, range(50))
+    instance = fill(variant, range(50))
     with pytest.raises(fullbloom.ParameterTypeError, match="capacity must be a whole number"):
         variant.cls(instance)
 

@@ -26,14 +26,14 @@ ADDED = every_variant("keys")
 ANY = [*ADDED, *every_variant("pairs"), *every_variant("build")]
 
 
-def filled(variant: Variant, keys: Any) -> Any:
+def fill(variant: Variant, keys: Any) -> Any:
     """A filter of this variant that holds ``keys``."""
-    return variant.filled(keys, 400, 0.01, seed=5)
+    return variant.build_from(keys, 400, 0.01, seed=5)
 
 
 @for_each("variant", ANY)
 def test_texts_looked_up_in_a_filter_of_integers_warn_once(variant: Variant) -> None:
-    instance = filled(variant, NUMBERS)
+    instance = fill(variant, NUMBERS)
     assert instance.key_domains == instance.info()["key_domains"] == "integer"
     assert 5 in instance or not variant.can("keeps")
     with pytest.warns(KeyDomainWarning, match=r"type text .* holds keys of type integer") as caught:
@@ -48,12 +48,12 @@ def test_texts_looked_up_in_a_filter_of_integers_warn_once(variant: Variant) -> 
 @for_each("variant", ANY)
 def test_one_key_of_another_type_warns_as_a_batch_does(variant: Variant) -> None:
     for key in ("5", b"5", 5.0, (5,), dt.date(2024, 1, 1), 1.5):
-        instance = filled(variant, NUMBERS)
+        instance = fill(variant, NUMBERS)
         with pytest.warns(KeyDomainWarning):
             assert isinstance(key in instance, bool)
-    instance = filled(variant, TEXTS)
+    instance = fill(variant, TEXTS)
     for key in (5, True, np.int8(5), 2**70):
-        instance = filled(variant, TEXTS)
+        instance = fill(variant, TEXTS)
         with pytest.warns(KeyDomainWarning, match="type integer"):
             assert isinstance(key in instance, bool)
 
@@ -104,7 +104,7 @@ def test_the_same_keys_give_the_same_bytes_by_every_method(variant: Variant, key
 
 @for_each("variant", ANY)
 def test_key_types_survive_files_pickles_and_copies(variant: Variant, tmp_path: Path) -> None:
-    instance = filled(variant, [dt.timedelta(seconds=n) for n in NUMBERS])
+    instance = fill(variant, [dt.timedelta(seconds=n) for n in NUMBERS])
     instance.save(tmp_path / "f.bloom")
     again = [fullbloom.open(tmp_path / "f.bloom"), instance.copy(), pickle.loads(pickle.dumps(instance))]
     for one in [*again, again[0].copy()]:
@@ -116,7 +116,7 @@ def test_key_types_survive_files_pickles_and_copies(variant: Variant, tmp_path: 
 
 @for_each("variant", every_variant("keys", "merge"))
 def test_merging_unites_key_types(variant: Variant) -> None:
-    one, other = (variant.filled(keys, 400, 0.01, seed=5) for keys in (NUMBERS[:50], TEXTS[:50]))
+    one, other = (variant.build_from(keys, 400, 0.01, seed=5) for keys in (NUMBERS[:50], TEXTS[:50]))
     assert (one | other).key_domains == "text, integer"
     assert one.key_domains == "integer"
     one.merge(other)
@@ -130,10 +130,10 @@ def test_merging_unites_key_types(variant: Variant) -> None:
 @for_each("variant", every_variant("keys", "remove"))
 def test_removing_a_key_of_another_type_is_a_lookup(variant: Variant) -> None:
     for discard in (lambda instance: instance.discard("1"), lambda instance: instance.discard_many(["1"])):
-        instance = filled(variant, NUMBERS)
+        instance = fill(variant, NUMBERS)
         with pytest.warns(KeyDomainWarning):
             discard(instance)
-    instance = filled(variant, NUMBERS)
+    instance = fill(variant, NUMBERS)
     with pytest.raises(KeyError), pytest.warns(KeyDomainWarning):
         instance.remove("1")
 

@@ -18,7 +18,7 @@ REMOVING = every_variant("count", "remove", "keys")
 
 
 def one_by_one(instance: Any, key: Any, times: int) -> bool:
-    """The answers of single calls, until one finds no room: whether the first was new."""
+    """The answers of single calls, until the filter is full: whether the first key was new."""
     answers = []
     with contextlib.suppress(fullbloom.FilterFull):
         answers = [instance.add(key) for _ in range(times)]

@@ -86,7 +86,7 @@ class AgainstACounter(RuleBasedStateMachine):
     def present(self) -> list[Any]:
         return [self.key_of[value] for value in self.truth]
 
-    def chosen(self, number: int) -> Any:
+    def choose(self, number: int) -> Any:
         """One of the keys that are there."""
         keys = self.present()
         return keys[number % len(keys)]
@@ -191,7 +191,7 @@ class AgainstACounter(RuleBasedStateMachine):
     @rule(number=st.integers(0, 10**6), how=st.sampled_from(["remove", "discard"]))
     @precondition(lambda machine: machine.variant.can("remove") and machine.truth)
     def take_out(self, number: int, how: str) -> None:
-        key = self.chosen(number)
+        key = self.choose(number)
         added = self.filter.num_added
         answer = getattr(self.filter, how)(key)
         assert answer is (None if how == "remove" else True)
@@ -202,7 +202,7 @@ class AgainstACounter(RuleBasedStateMachine):
     @when("remove")
     def take_out_many(self, numbers: list[int], keys: list[Any]) -> None:
         """Present keys, each once, among keys that are certainly absent at the start and stay so."""
-        known = {self.hash(key): key for key in map(self.chosen, numbers)} if self.truth else {}
+        known = {self.hash(key): key for key in map(self.choose, numbers)} if self.truth else {}
         order = [*known.values(), *(key for key in keys if key not in self.filter)]
         order = order[::2] + order[1::2]
         twin = self.filter.copy()
@@ -218,7 +218,7 @@ class AgainstACounter(RuleBasedStateMachine):
     @precondition(lambda machine: machine.variant.can("delete") and machine.truth)
     def delete(self, number: int) -> None:
         """A structure that can take out only some keys answers whether it did."""
-        key = self.chosen(number)
+        key = self.choose(number)
         before = self.filter.to_bytes()
         twin = self.filter.copy()
         gone = self.filter.discard(key)

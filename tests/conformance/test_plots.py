@@ -33,7 +33,7 @@ def line(ax, label):
     return next(line for line in ax.get_lines() if str(line.get_label()).startswith(label))
 
 
-def loaded(path):
+def load_module(path):
     return fullbloom.loads(path.read_bytes(), secret=SECRET if path.stem.endswith("keyed") else None)
 
 
@@ -60,7 +60,7 @@ def test_a_rate_too_low_to_measure_is_a_bound(axes):
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
 def test_every_structure_can_be_drawn(path, axes):
-    made = loaded(path)
+    made = load_module(path)
     assert viz.cells(made, ax=axes) is axes
     assert type(made).__name__ in axes.get_title()
     if hasattr(made, "contains_hashed"):

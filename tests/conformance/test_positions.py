@@ -68,7 +68,7 @@ TELLING = {"variable-increment", "invertible"}
 
 @for_each("variant", every_variant("positions", "keys", "keeps"))
 def test_a_key_is_found_exactly_when_its_cells_were_written(variant: Variant) -> None:
-    """What all cells were written for is found, and nothing else."""
+    """A key is found if and only if all its cells are set."""
     instance = variant.make(50)
     members, others = range(50), range(1000, 3000)
     instance.update(members)

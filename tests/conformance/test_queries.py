@@ -137,7 +137,7 @@ COLUMNS = {
 }
 
 
-def listed(answer: Any) -> list[Any]:
+def to_list(answer: Any) -> list[Any]:
     """The answers of a column, in whatever pieces."""
     pieces = answer if isinstance(answer, list) else [answer]
     return [value for piece in pieces for value in pa.array(piece).to_pylist()]
@@ -151,12 +151,12 @@ def test_the_column_of_a_relation_is_read_as_that_column(kind: type, column: str
     f, expected = BloomFilter(100), BloomFilter(100)
     added = expected.add_many(values).to_pylist()
     answer = f.add_many(relation)
-    assert (answer.to_pylist() if isinstance(answer, pa.ChunkedArray) else listed(answer)) == added
+    assert (answer.to_pylist() if isinstance(answer, pa.ChunkedArray) else to_list(answer)) == added
     assert f == expected
     f.update(relation)
     assert f.num_added == expected.num_added
     answer = f.contains_many(relation)
-    assert (answer.to_pylist() if isinstance(answer, pa.ChunkedArray) else listed(answer)) == [
+    assert (answer.to_pylist() if isinstance(answer, pa.ChunkedArray) else to_list(answer)) == [
         None if value is None else True for value in values.to_pylist()
     ]
     if kind is Relation:
@@ -168,7 +168,7 @@ def test_every_method_accepts_a_relation(entrance: str) -> None:
     values = [7, 8, 9]
     for make in (Relation, OlderRelation):
         ENTRANCES[entrance](make(pa.table({"name": values})))
-    assert listed(fullbloom.hash_many(Relation(pa.table({"name": values})))) == fullbloom.hash_many(values)
+    assert to_list(fullbloom.hash_many(Relation(pa.table({"name": values})))) == fullbloom.hash_many(values)
 
 
 @pytest.mark.parametrize("entrance", HASHED)
@@ -235,6 +235,8 @@ def test_relations_of_duckdb_are_read(query: str, expected: list[Any]) -> None:
     with duckdb.connect() as base:
         f.update(base.sql(query))
         assert f == plain
-        assert listed(f.contains_many(base.sql(query))) == [None if key is None else True for key in expected]
-        assert sum(filter(None, listed(BloomFilter(3_000_000).add_many(base.sql(query))))) == plain.num_added
+        assert to_list(f.contains_many(base.sql(query))) == [
+            None if key is None else True for key in expected
+        ]
+        assert sum(filter(None, to_list(BloomFilter(3_000_000).add_many(base.sql(query))))) == plain.num_added
         assert XorFilter.build(base.sql(query)).contains_many(keys) == [True] * len(keys)

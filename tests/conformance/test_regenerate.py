@@ -16,7 +16,7 @@ EVERY = [*every_variant("keys"), *every_variant("numbers")]
 SIZED = {
     "num_bits", "num_counters", "num_cells", "num_added", "nbytes", "fill", "fpr", "approx_count",
     "approx_count_sd", "fnr", "capacity", "num_buckets", "num_bins", "num_slots", "used_slots",
-    "quotient_bits", "buckets", "keys_a_generation", "stages", "seen", "spare_nbytes", "initial_capacity",
+    "quotient_bits", "buckets", "keys_per_generation", "stages", "seen", "spare_nbytes", "initial_capacity",
     "occurrences", "decrements", "window", "regions", "num_hashes", "remainder_bits", "full", "stash",
     "deletability", "collided", "stable_fpr", "stable_fill",
 }  # fmt: skip

@@ -17,7 +17,7 @@ REMOVING = [*every_variant("remove"), *every_variant("remove", "numbers"), *ever
 LONG = 5000
 
 
-def filled(variant: Variant, count: int = 100) -> Any:
+def fill(variant: Variant, count: int = 100) -> Any:
     instance = variant.make(10 * count, 1e-4)
     instance.update(range(count))
     return instance
@@ -30,7 +30,7 @@ def test_the_class_is_removable(variant: Variant) -> None:
 
 @for_each("variant", REMOVING)
 def test_remove_raises_and_discard_returns_a_bool(variant: Variant) -> None:
-    instance = filled(variant)
+    instance = fill(variant)
     twin = instance.copy()
     assert instance.remove(7) is None
     assert twin.discard(7) is True
@@ -47,7 +47,7 @@ def test_remove_raises_and_discard_returns_a_bool(variant: Variant) -> None:
 @for_each("variant", REMOVING)
 def test_remove_many_returns_none_and_removes_all_keys(variant: Variant) -> None:
     for keys in (list(range(10)), np.arange(10), range(10), iter(range(10))):
-        instance = filled(variant)
+        instance = fill(variant)
         twin = instance.copy()
         gone = twin.discard_many(list(range(10)))
         if not all(gone):
@@ -58,7 +58,7 @@ def test_remove_many_returns_none_and_removes_all_keys(variant: Variant) -> None
 
 @for_each("variant", REMOVING)
 def test_remove_many_stops_at_the_first_absent_key(variant: Variant) -> None:
-    instance = filled(variant)
+    instance = fill(variant)
     twin = instance.copy()
     order = [1, 2, 901, 3]
     assert 901 not in instance
@@ -75,7 +75,7 @@ def test_remove_many_stops_at_the_first_absent_key(variant: Variant) -> None:
 @for_each("variant", REMOVING)
 def test_the_index_of_the_failing_key_counts_the_whole_batch(variant: Variant) -> None:
     """Batches are hashed 32,768 objects at a time and changed 1,024 at a time."""
-    instance = filled(variant, LONG)
+    instance = fill(variant, LONG)
     gone = instance.copy().discard_many(range(LONG))
     keys = [key for key in range(LONG) if gone[key]]
     assert len(keys) > LONG / 2

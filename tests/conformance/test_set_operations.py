@@ -22,8 +22,8 @@ INTERSECTING = [*every_variant("intersect"), *every_variant("intersect", "number
 SEVERAL = ("union", "intersection", "intersection_update", "difference", "difference_update")
 
 
-def filled(variant: Variant, keys: Any, **options: Any) -> Any:
-    return variant.filled(keys, options.pop("capacity", 2000), **options)
+def fill(variant: Variant, keys: Any, **options: Any) -> Any:
+    return variant.build_from(keys, options.pop("capacity", 2000), **options)
 
 
 def take_all_out(variant: Variant, instance: Any, keys: Any) -> bool:
@@ -67,7 +67,7 @@ def test_an_intersection_is_falsy_only_if_nothing_is_found(variant: Variant) -> 
     """The estimate of one key among thousands is noise, and 0 as often as not."""
     for seed in range(20):
         keys = random.Random(seed).sample(range(2000), 1801)
-        first, second = filled(variant, keys[:901]), filled(variant, keys[900:])
+        first, second = fill(variant, keys[:901]), fill(variant, keys[900:])
         both = first & second
         assert keys[900] in both
         assert both
@@ -75,7 +75,7 @@ def test_an_intersection_is_falsy_only_if_nothing_is_found(variant: Variant) -> 
 
 @for_each("variant", MERGING)
 def test_a_union_finds_the_keys_of_all_operands(variant: Variant) -> None:
-    parts = [filled(variant, range(start, start + 100)) for start in (0, 50, 300)]
+    parts = [fill(variant, range(start, start + 100)) for start in (0, 50, 300)]
     before = [part.to_bytes() for part in parts]
     merged = parts[0].copy()
     for part in parts[1:]:
@@ -95,7 +95,7 @@ def test_a_union_finds_the_keys_of_all_operands(variant: Variant) -> None:
 
 @for_each("variant", INTERSECTING)
 def test_an_intersection_finds_every_common_key(variant: Variant) -> None:
-    parts = [filled(variant, range(start, 1000, step)) for start, step in ((0, 2), (0, 3), (0, 5))]
+    parts = [fill(variant, range(start, 1000, step)) for start, step in ((0, 2), (0, 3), (0, 5))]
     common = range(0, 1000, 30)
     kept = parts[0].intersection(*parts[1:])
     assert all(kept.contains_many(common))
@@ -116,8 +116,8 @@ def test_an_intersection_finds_every_common_key(variant: Variant) -> None:
 
 @for_each("variant", INTERSECTING)
 def test_comparison_operators_follow_those_of_sets(variant: Variant) -> None:
-    small, large, other = (filled(variant, keys) for keys in (range(100), range(200), range(900, 1000)))
-    empty, same = variant.make(2000), filled(variant, range(100))
+    small, large, other = (fill(variant, keys) for keys in (range(100), range(200), range(900, 1000)))
+    empty, same = variant.make(2000), fill(variant, range(100))
     sets = {"small": small, "large": large, "other": other, "empty": empty, "same": same}
     truth = {
         "small": set(range(100)),
@@ -145,18 +145,18 @@ def test_disjoint_filters_have_no_common_key(variant: Variant) -> None:
     for seed in range(50):
         chosen = random.Random(seed)
         first, second = (chosen.sample(range(2000), chosen.randrange(4)) for _ in range(2))
-        a, b = filled(variant, first), filled(variant, second)
+        a, b = fill(variant, first), fill(variant, second)
         if set(first) & set(second):
             assert not a.isdisjoint(b)
         assert a.isdisjoint(b) is b.isdisjoint(a)
         if not first or not second:
             assert a.isdisjoint(b)
-    assert filled(variant, [1]).isdisjoint(filled(variant, [2]))
+    assert fill(variant, [1]).isdisjoint(fill(variant, [2]))
 
 
 @for_each("variant", INTERSECTING)
 def test_union_and_intersection_counts_estimate_the_truth(variant: Variant) -> None:
-    first, second = filled(variant, range(800)), filled(variant, range(500, 1500))
+    first, second = fill(variant, range(800)), fill(variant, range(500, 1500))
     for (estimate, deviation), truth in (
         (first.union_count(second), 1500),
         (first.intersection_count(second), 300),
@@ -178,7 +178,7 @@ def test_unions_and_intersections_of_multisets_support_removal(variant: Variant)
     chosen = random.Random(7)
     first = [chosen.randrange(300) for _ in range(900)]
     second = [chosen.randrange(150, 450) for _ in range(900)]
-    a, b = filled(variant, first), filled(variant, second)
+    a, b = fill(variant, first), fill(variant, second)
     both, either = a & b, a | b
     kept = {key: min(first.count(key), second.count(key)) for key in range(450)}
     assert all(both.count(key) >= times for key, times in kept.items())
@@ -197,7 +197,7 @@ def test_unions_and_intersections_of_multisets_support_removal(variant: Variant)
 @for_each("method", SEVERAL)
 @for_each("variant", EVERY)
 def test_operands_of_another_class_are_refused_before_any_change(variant: Variant, method: str) -> None:
-    instance, good = filled(variant, range(50)), filled(variant, range(100))
+    instance, good = fill(variant, range(50)), fill(variant, range(100))
     if not hasattr(instance, method):
         return
     before = instance.to_bytes()
@@ -205,13 +205,13 @@ def test_operands_of_another_class_are_refused_before_any_change(variant: Varian
         with pytest.raises(fullbloom.ParameterTypeError, match=type(other).__name__):
             getattr(instance, method)(good, other)
     with pytest.raises(fullbloom.IncompatibleFilters, match="seed"):
-        getattr(instance, method)(good, filled(variant, range(10), seed=9))
+        getattr(instance, method)(good, fill(variant, range(10), seed=9))
     assert instance.to_bytes() == before
 
 
 @for_each("variant", EVERY)
 def test_operators_with_other_types_are_type_errors(variant: Variant) -> None:
-    instance = filled(variant, range(50))
+    instance = fill(variant, range(50))
     for work in (operator.or_, operator.and_, operator.sub, operator.xor, operator.lt, operator.ge):
         for other in ({1}, None, fullbloom.PrefixFilter(10)):
             with pytest.raises(TypeError):
@@ -224,7 +224,7 @@ def test_an_exact_set_supports_the_whole_set_algebra(variant: Variant) -> None:
     for seed in range(20):
         chosen = random.Random(seed)
         sets = [set(chosen.sample(range(300), 100)) for _ in range(3)]
-        instance = [filled(variant, part, capacity=300) for part in sets]
+        instance = [fill(variant, part, capacity=300) for part in sets]
 
         def members(found: Any) -> set[int]:
             assert found.num_added == sum(found.contains_many(range(300)))
@@ -250,7 +250,7 @@ def test_an_exact_set_supports_the_whole_set_algebra(variant: Variant) -> None:
 
 @for_each("variant", every_variant("merge", "estimate", "keys"))
 def test_a_union_at_its_capacity_does_not_warn(variant: Variant) -> None:
-    """What a union holds is estimated, and one key above capacity in an estimate is noise."""
+    """The number of keys in a union is an estimate, and one key above capacity is within its noise."""
     for seed in range(20):
         first, second = (variant.make(1000, seed=seed) for _ in range(2))
         first.update(range(600))

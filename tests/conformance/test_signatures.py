@@ -221,7 +221,7 @@ def test_expected_share_is_the_product_of_the_densities_read() -> None:
     assert index.expected_share([]) == 1.0
 
 
-def test_threads_that_add_and_ask_lose_no_row() -> None:
+def test_threads_that_add_and_query_lose_no_row() -> None:
     index = SignatureIndex(256, 4, capacity=1)
 
     def work(number: int) -> list[int]:

@@ -21,7 +21,7 @@ STATIC_ROWS = {
 NUMBER = 200_000
 
 
-def built(name: str, keys: Any, **options: Any) -> bytes:
+def build_bytes(name: str, keys: Any, **options: Any) -> bytes:
     instance = getattr(fullbloom, STATIC_ROWS[name]["class"])
     values = [] if registry.is_built(STATIC_ROWS[name], "key") else [keys.astype(np.uint64) % np.uint64(251)]
     return instance.build(keys, *values, **options).to_bytes()
@@ -30,13 +30,13 @@ def built(name: str, keys: Any, **options: Any) -> bytes:
 @pytest.mark.parametrize("name", STATIC_ROWS)
 def test_static_bytes_do_not_depend_on_threads_order_or_repetitions(name: str) -> None:
     keys = np.arange(NUMBER, dtype=np.int64)
-    wanted = built(name, keys)
+    wanted = build_bytes(name, keys)
     few, many = np.append(keys, 123_456), np.concatenate([keys, keys[::3]])
     for some in (keys[::-1], few, many):
         for threads in (1, 2, 5):
-            assert built(name, some, threads=threads) == wanted
-    assert built(name, few, memory=1 << 24) == wanted
-    assert built(name, many, memory=1 << 24, threads=2) == wanted
+            assert build_bytes(name, some, threads=threads) == wanted
+    assert build_bytes(name, few, memory=1 << 24) == wanted
+    assert build_bytes(name, many, memory=1 << 24, threads=2) == wanted
 
 
 STATIC = [row for row in fullbloom.variants() if "static" in row["capabilities"]]

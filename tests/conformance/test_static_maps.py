@@ -26,7 +26,7 @@ SHAPES = [
 ]
 
 
-def drawn(number: int, bits: int, seed: int = 1) -> dict[str, int]:
+def draw_values(number: int, bits: int, seed: int = 1) -> dict[str, int]:
     """Keys with numbers, of which some have all their bits."""
     draw = random.Random(seed)
     values = {f"key {i}": draw.getrandbits(bits) for i in range(number)}
@@ -38,7 +38,7 @@ def drawn(number: int, bits: int, seed: int = 1) -> dict[str, int]:
 def test_stored_keys_have_their_values(
     value_bits: int, check_bits: int, mutable: bool, arity: int, number: int
 ) -> None:
-    pairs = drawn(number, value_bits)
+    pairs = draw_values(number, value_bits)
     instance = BloomierMap.build(pairs, check_bits=check_bits, mutable=mutable, arity=arity, seed=number)
     assert (instance.value_bits, instance.check_bits, instance.mutable) == (value_bits, check_bits, mutable)
     assert instance.num_added == instance.capacity == number
@@ -168,7 +168,7 @@ def test_invalid_values_are_refused() -> None:
 
 @pytest.mark.parametrize(("value_bits", "arity"), [(1, 3), (8, 3), (37, 4), (64, 3)])
 def test_values_change_in_place(value_bits: int, arity: int, tmp_path: Any) -> None:
-    pairs = drawn(3000, value_bits)
+    pairs = draw_values(3000, value_bits)
     instance = BloomierMap.build(pairs, check_bits=30, mutable=True, arity=arity)
     before, draw = instance.copy(), random.Random(3)
     some = draw.sample(list(pairs), 1000)

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from benchmarks.attacks import page, rows
 from cases import for_each
-from scripts.check_words import check_page
 from support import SECRET
 
 import fullbloom
@@ -109,9 +108,9 @@ def test_the_page_has_a_row_for_every_attack_with_what_the_script_measures() -> 
 
 def test_a_table_is_written_between_the_marks_and_read_back() -> None:
     row = rows.Row("a", "b", "c", "d", "e", "f")
-    text = page.written(page.PAGE.read_text(), page.table([row]))
+    text = page.insert_table(page.PAGE.read_text(), page.table([row]))
     assert page.shown_in(text) == [["a", "b", "c", "d", "e", "f"]]
-    assert page.written(text, page.table([row])) == text
+    assert page.insert_table(text, page.table([row])) == text
 
 
 @for_each("name", sorted(p.name for p in (DOCS / "filters").glob("*.md") if p.name not in KEYLESS))
@@ -120,7 +119,7 @@ def test_every_filter_page_names_the_secret(name: str) -> None:
     assert any("secret=" in line and "security.md" in line for line in lines)
 
 
-def test_the_seed_is_no_secret() -> None:
+def test_the_seed_is_not_a_secret() -> None:
     instance = fullbloom.BloomFilter(100, seed=987654321)
     assert fullbloom.loads(instance.to_bytes()).seed == instance.info()["seed"] == 987654321
 
@@ -141,25 +140,6 @@ def test_importing_the_package_loads_none_of_them() -> None:
 def test_unknown_names_are_attribute_errors() -> None:
     with pytest.raises(AttributeError, match="no attribute 'plans'"):
         getattr(fullbloom, "plans")  # noqa: B009 - mypy knows that there is none
-
-
-SAMPLE = """A token is told
-once. See [the page](told.md).
-
-* clients ask
-  of `who stands`
-
-```text
-anew
-```
-"""
-
-
-def test_phrases_in_sentences_are_found_by_line() -> None:
-    assert [message.partition("; ")[0] for message in check_page("page.md", SAMPLE)] == [
-        "page.md:1: 'told'",
-        "page.md:4: 'ask of'",
-    ]
 
 
 @pytest.mark.parametrize(

@@ -91,11 +91,11 @@ def test_the_ways_that_the_page_calls_fast_take_at_most_two_batches_of_numpy(nam
 
 
 @for_each("name", jobs.JOBS)
-def test_the_page_of_a_job_has_an_example_that_runs_and_the_cost_of_a_wrong_yes(name: str) -> None:
+def test_the_page_of_a_job_has_an_example_that_runs_and_the_cost_of_a_false_positive(name: str) -> None:
     text = (ROOT / jobs.find_job(name).PAGE).read_text(encoding="utf-8")
     assert re.search(r"^```(?:console|python|pycon)$", text, re.MULTILINE)
     assert "## What it saves\n" in text
-    assert "## What a wrong yes costs\n" in text
+    assert "## What a false positive costs\n" in text
 
 
 def test_the_index_names_the_jobs_in_the_order_of_the_record() -> None:

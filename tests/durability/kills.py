@@ -43,5 +43,5 @@ def kill(process: subprocess.Popen[bytes], rng: random.Random, longest: float) -
 
 
 def names(directory: Path) -> set[str]:
-    """What lies in the directory."""
+    """The contents of the directory."""
     return {entry.name for entry in directory.iterdir()}

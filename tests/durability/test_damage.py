@@ -19,7 +19,7 @@ from fullbloom.compose import WithRemovals
 KEYS = range(1000)
 
 
-def damaged(path: Path) -> bytes:
+def damage(path: Path) -> bytes:
     """Change some cells of the file, under its old checksums; what it then holds."""
     data = bytearray(path.read_bytes())
     rng = random.Random(len(data))
@@ -36,16 +36,16 @@ def spoiled(tmp_path: Path) -> Path:
     instance = fullbloom.BloomFilter(1000)
     instance.update(KEYS)
     instance.save(tmp_path / "filter.bloom")
-    damaged(tmp_path / "filter.bloom")
+    damage(tmp_path / "filter.bloom")
     return tmp_path / "filter.bloom"
 
 
 @for_each("variant", every_variant())
 def test_copies_and_files_of_a_damaged_filter_are_refused(variant: Variant, tmp_path: Path) -> None:
     path = tmp_path / "filter.bloom"
-    instance = variant.filled(KEYS[:500], 10_000)
+    instance = variant.build_from(KEYS[:500], 10_000)
     instance.save(path)
-    damaged(path)
+    damage(path)
     try:
         found = fullbloom.open(path)
     except fullbloom.FormatError:
@@ -65,9 +65,9 @@ def test_copies_and_files_of_a_damaged_filter_are_refused(variant: Variant, tmp_
 @for_each("variant", every_variant("merge"))
 def test_a_damaged_filter_is_not_merged(variant: Variant, tmp_path: Path) -> None:
     path = tmp_path / "filter.bloom"
-    instance = variant.filled(KEYS[:300], 10_000)
+    instance = variant.build_from(KEYS[:300], 10_000)
     instance.save(path)
-    damaged(path)
+    damage(path)
     before = instance.to_bytes()
     with pytest.raises(fullbloom.FormatError, match="damaged"):
         instance.merge(fullbloom.open(path))
@@ -93,7 +93,7 @@ def test_a_damaged_filter_is_not_combined(spoiled: Path) -> None:
 def test_a_damaged_file_is_not_opened_for_writing(layout: str, verify: str, tmp_path: Path) -> None:
     path = tmp_path / "filter.bloom"
     fullbloom.BloomFilter(10_000, layout=layout).save(path)
-    data = damaged(path)
+    data = damage(path)
     for opening in (fullbloom.open, fullbloom.BloomFilter.open):
         with pytest.raises(fullbloom.FormatError, match=r"filter\.bloom.*damaged"):
             opening(path, mode="r+", verify=verify)
@@ -105,7 +105,7 @@ def test_a_pair_with_a_damaged_part_is_not_saved_again(cls: str, tmp_path: Path)
     pair = WithRemovals(getattr(fullbloom, cls)(1000), fullbloom.QuotientFilter(100))
     pair.update(KEYS)
     pair.save(tmp_path / "one")
-    damaged(next((tmp_path / "one").glob("kept-*")))
+    damage(next((tmp_path / "one").glob("kept-*")))
     found = WithRemovals.open(tmp_path / "one")
     for way in (found.copy, lambda: found.save(tmp_path / "two"), lambda: found.save(tmp_path / "one")):
         with pytest.raises(fullbloom.FormatError, match="damaged"):

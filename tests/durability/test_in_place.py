@@ -272,7 +272,7 @@ def test_the_header_keeps_its_length_under_every_change_in_place(tmp_path, optio
                 # A base hash is one parameter more: the header has no room for those of an intersection.
                 assert options, change
                 assert change == "__iand__"
-                assert "has no room" in str(error)
+                assert "has no room for" in str(error)
                 assert writer == stored
             expected = writer.approx_count()
         assert path.stat().st_size == len(before)

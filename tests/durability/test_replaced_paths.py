@@ -1,4 +1,4 @@
-"""A path replaced while filters of it are opened or written: one whole file is read, a writer is told."""
+"""A path replaced while filters of it are open: a reader gets one whole file, a writer an error."""
 
 from __future__ import annotations
 

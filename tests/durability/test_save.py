@@ -116,7 +116,7 @@ def test_a_mapped_filter_can_be_saved_over_its_own_file(tmp_path: Path) -> None:
 KEYS = range(50)
 
 
-def filled(seed: int = 1) -> fullbloom.BloomFilter:
+def fill(seed: int = 1) -> fullbloom.BloomFilter:
     """A small filter with keys."""
     bloom = fullbloom.BloomFilter(100, seed=seed)
     bloom.update(KEYS)
@@ -124,7 +124,7 @@ def filled(seed: int = 1) -> fullbloom.BloomFilter:
 
 
 def names(directory: Path) -> set[str]:
-    """What lies there."""
+    """The contents of the directory."""
     return {entry.name for entry in directory.iterdir()}
 
 
@@ -150,14 +150,14 @@ def test_a_pipe_a_device_and_a_directory_are_refused(variant: Variant, tmp_path:
 def test_save_follows_a_symbolic_link_and_keeps_it(tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
     target = tmp_path / "store" / "v1.bloom"
-    filled(1).save(target)
+    fill(1).save(target)
     target.chmod(0o640)
     (tmp_path / "middle").symlink_to("store/v1.bloom")
     link = tmp_path / "current.bloom"
     link.symlink_to("middle")
-    filled(2).save(link)
+    fill(2).save(link)
     assert link.is_symlink()
-    assert fullbloom.open(target, verify="full") == filled(2)
+    assert fullbloom.open(target, verify="full") == fill(2)
     assert stat.S_IMODE(target.stat().st_mode) == 0o640
     assert names(tmp_path) == {"store", "middle", "current.bloom"}
     assert names(tmp_path / "store") == {"v1.bloom"}
@@ -168,7 +168,7 @@ def test_dangling_links_are_refused(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to("loop")
     for name in ("dangling", "loop"):
         with pytest.raises(OSError, match=name):
-            filled().save(tmp_path / name)
+            fill().save(tmp_path / name)
     assert names(tmp_path) == {"dangling", "loop"}
 
 
@@ -195,7 +195,7 @@ def test_files_of_other_programs_do_not_block_a_save_and_stay(tmp_path: Path) ->
         (tmp_path / name).write_text("mine")
     linked = f".fullbloom-{'b' * 32}.tmp"
     (tmp_path / linked).symlink_to("notes.tmp")
-    filled().save(path)
+    fill().save(path)
     assert names(tmp_path) == {*theirs, linked, "state.bloom"}
 
 
@@ -203,7 +203,7 @@ def test_concurrent_savers_do_not_delete_each_others_files(tmp_path: Path) -> No
     errors: list[BaseException] = []
 
     def save_often(seed: int) -> None:
-        instance = filled(seed)
+        instance = fill(seed)
         try:
             for _ in range(60):
                 instance.save(tmp_path / f"{seed % 3}.bloom")
@@ -223,11 +223,11 @@ def test_concurrent_savers_do_not_delete_each_others_files(tmp_path: Path) -> No
 
 def test_a_file_just_saved_opens_for_writing(tmp_path: Path) -> None:
     path, stop = tmp_path / "state.bloom", threading.Event()
-    filled().save(path)
+    fill().save(path)
 
     def save_often() -> None:
         while not stop.is_set():
-            filled().save(path)
+            fill().save(path)
 
     thread = threading.Thread(target=save_often)
     thread.start()

@@ -1,4 +1,4 @@
-"""A service that is killed keeps what it acknowledged; what is expected stands outside of it."""
+"""A killed service keeps what it acknowledged; the expected state is recorded outside of it."""
 
 import itertools
 import json
@@ -19,7 +19,7 @@ CLIENTS = 4
 
 
 class Service:
-    """A service over one folder, started anew after each kill."""
+    """A service over one folder, restarted after each kill."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -49,7 +49,7 @@ class Service:
 
 
 class Expected:
-    """What was acknowledged: keys of two filters, names that are there and names that are not."""
+    """The acknowledged state: keys of two filters, existing names and deleted names."""
 
     def __init__(self):
         self.lock = threading.Lock()

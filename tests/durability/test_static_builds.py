@@ -40,7 +40,7 @@ except (fullbloom.FullbloomError, OSError) as error:
 """
 
 
-def started(folder: Path, kind: str, *, limit: int = 0, stop: int = 0) -> subprocess.Popen[bytes]:
+def start_build(folder: Path, kind: str, *, limit: int = 0, stop: int = 0) -> subprocess.Popen[bytes]:
     words = [sys.executable, "-c", PROGRAM, kind, *map(str, (KEYS, MEMORY, limit, stop))]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     return subprocess.Popen(words, env=os.environ | {"TMPDIR": str(folder)}, **pipes)  # type: ignore[call-overload, no-any-return]
@@ -48,7 +48,7 @@ def started(folder: Path, kind: str, *, limit: int = 0, stop: int = 0) -> subpro
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_killed_build_leaves_no_file(tmp_path: Path, kind: str) -> None:
-    with started(tmp_path, kind, stop=1) as running:
+    with start_build(tmp_path, kind, stop=1) as running:
         assert running.stdout
         assert running.stdout.readline() == b"gathered\n"
         held = [str(link.readlink()) for link in Path(f"/proc/{running.pid}/fd").iterdir()]
@@ -60,7 +60,7 @@ def test_a_killed_build_leaves_no_file(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_full_folder_is_an_error_that_names_it(tmp_path: Path, kind: str) -> None:
-    with started(tmp_path, kind, limit=1 << 18) as running:
+    with start_build(tmp_path, kind, limit=1 << 18) as running:
         result = running.communicate()[0].decode()
     assert result.startswith("OSError: [Errno 27] File too large")
     assert str(tmp_path) in result
@@ -69,7 +69,7 @@ def test_a_full_folder_is_an_error_that_names_it(tmp_path: Path, kind: str) -> N
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_missing_folder_is_an_error_that_names_it(tmp_path: Path, kind: str) -> None:
-    with started(tmp_path / "gone", kind) as running:
+    with start_build(tmp_path / "gone", kind) as running:
         result = running.communicate()[0].decode()
     assert result.startswith("FileNotFoundError: ")
     assert str(tmp_path / "gone") in result

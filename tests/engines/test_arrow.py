@@ -86,7 +86,7 @@ def test_a_released_filter_is_gone_and_its_function_says_so(name):
         contains("x", name)
 
 
-def test_what_cannot_be_registered_leaves_no_function(known, name):
+def test_a_failed_registration_leaves_no_function(known, name):
     with pytest.raises(ParameterTypeError, match="got list"):
         register([1], name)
     with pytest.raises(KeyTypeError, match="list"):

@@ -55,7 +55,7 @@ def surface(class_) -> dict[str, inspect.Signature]:
 
 
 def same(signature: inspect.Signature) -> list[tuple]:
-    """Names, kinds and defaults of the parameters, and their types but for the color of classes."""
+    """Names, kinds and defaults of the parameters, and their types, except async or not."""
     return [
         (
             one.kind is one.POSITIONAL_ONLY or one.name,
@@ -301,7 +301,7 @@ def rolling(face):
     return script(face, refusals, {"window": 36_000, "generations": 4}, {"window": 5}, (("fpr",),))
 
 
-def refused(face):
+def refusals(face):
     """A server that takes no changes: each kind, each way of asking."""
     log = []
     for number, (class_, options) in enumerate(
@@ -331,7 +331,8 @@ def refused(face):
 
 @needs_redis
 @pytest.mark.parametrize(
-    ("steps", "pair"), list(zip((bloom, counting, rolling, refused), [*PAIRS[:3], PAIRS[0]], strict=True))
+    ("steps", "pair"),
+    list(zip((bloom, counting, rolling, refusals), [*PAIRS[:3], PAIRS[0]], strict=True)),
 )
 def test_sync_and_async_classes_return_and_refuse_alike(own_server, steps, pair):
     server, logs = own_server(), []
@@ -395,11 +396,11 @@ def test_a_loaded_filter_becomes_ready_after_its_keys_are_written(server, client
         monkeypatch.setattr(own, "execute_command", lambda *words, **how: (look(), real(*words, **how))[1])
     else:
 
-        async def asked(*words, **how):
+        async def execute(*words, **how):
             look()
             return await real(*words, **how)
 
-        monkeypatch.setattr(own, "execute_command", asked)
+        monkeypatch.setattr(own, "execute_command", execute)
     instance.drive(lambda face: face.make("from_filter", "f", local, shards=2))
     look()
     assert {"missing", "building", "ready"} <= set(states)
@@ -455,7 +456,7 @@ def test_sync_and_async_http_clients_return_and_refuse_alike(service):
         assert ("s" in client, "none" in client, "a" in client.filter("s")) == (True, False, False)
         client.delete("s")
 
-    async def listed(names):
+    async def collect_names(names):
         return [name async for name in names]
 
     with asyncio.Runner() as runner:
@@ -467,7 +468,7 @@ def test_sync_and_async_http_clients_return_and_refuse_alike(service):
 
             return runner.run(awaited()) if inspect.isawaitable(value) else value
 
-        logs.append(steps_of_a_client(client, do, lambda names: runner.run(listed(names))))
+        logs.append(steps_of_a_client(client, do, lambda names: runner.run(collect_names(names))))
         do(client.create("s", 10))
         found = do(client.contains("s")), do(client.contains("none")), do(client.filter("s").contains("a"))
         assert found == (True, False, False)

@@ -189,7 +189,7 @@ def filters() -> dict[str, Any]:
         # A filter of stages goes through three of them; a fixed one stays below its capacity, mostly.
         capacity = 20 if variant.can("stages") else SMALL.get(variant.name, 120)
         options = NARROW.get(variant.name, {})
-        instance[variant.id] = variant.filled(contents(variant.id), capacity, 0.01, seed=7, **options)
+        instance[variant.id] = variant.build_from(contents(variant.id), capacity, 0.01, seed=7, **options)
     rest = of_rules()
     rest["bloom-keyed"] = fullbloom.BloomFilter(120, 0.01, seed=7, secret=SECRET, strict=True)
     rest["bloom-empty"] = fullbloom.BloomFilter(1, 0.5)

@@ -57,7 +57,7 @@ class Stream(ctypes.Structure):
 _kept: list[Any] = []
 
 
-def kept(thing: Any) -> Any:
+def keep_alive(thing: Any) -> Any:
     """The thing, alive to the end of the process."""
     _kept.append(thing)
     return thing
@@ -65,7 +65,11 @@ def kept(thing: Any) -> Any:
 
 def address(thing: Any) -> int:
     """Where a structure, an array or a callback of ctypes lies."""
-    return ctypes.cast(kept(thing), Address).value if callable(thing) else ctypes.addressof(kept(thing))
+    return (
+        ctypes.cast(keep_alive(thing), Address).value
+        if callable(thing)
+        else ctypes.addressof(keep_alive(thing))
+    )
 
 
 #: How many structures of each kind were released.
@@ -89,7 +93,7 @@ RELEASE = {kind: _release(kind) for kind in released}
 
 def memory(data: bytes, *, align: int = 64, shift: int = 0) -> int:
     """The address of a copy of `data`, `shift` bytes past a multiple of `align`."""
-    room = kept(ctypes.create_string_buffer(len(data) + align + shift))
+    room = keep_alive(ctypes.create_string_buffer(len(data) + align + shift))
     start = ctypes.addressof(room)
     start += -start % align + shift
     ctypes.memmove(start, data, len(data))
@@ -121,7 +125,7 @@ _new.restype, _new.argtypes = ctypes.py_object, [Address, ctypes.c_char_p, Addre
 def capsule(instance: Any, name: bytes | None = None) -> Any:
     """The structure in a capsule."""
     names = {Schema: b"arrow_schema", Array: b"arrow_array", Stream: b"arrow_array_stream"}
-    return _new(address(instance), kept(name or names[type(instance)]), None)
+    return _new(address(instance), keep_alive(name or names[type(instance)]), None)
 
 
 class Column:

@@ -108,7 +108,7 @@ def params(stored: bytes, rounds: int) -> Iterator[tuple[str, bytes]]:
 
 
 def operations(opened: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Everything that can be asked of a filter and done to a copy of it."""
+    """Every lookup in a filter, and every change to a copy of it."""
     row = next(row for row in fullbloom.variants() if row["class"] == type(opened).__name__)
     pairs = bool({"label", "value"} & set(row["capabilities"]))
     yield from questions(opened)
@@ -132,7 +132,7 @@ def having(instance: Any, *names: str) -> list[str]:
 
 
 def questions(opened: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """What can be asked."""
+    """All lookups."""
     for name in having(opened, "__contains__"):
         yield name, lambda: [key in opened for key in KEYS]
     for name in having(opened, "contains_many", "includes_many"):
@@ -152,7 +152,7 @@ def questions(opened: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def changes(copy: Any, opened: Any, *, pairs: bool) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """What can be done."""
+    """All changes."""
     for name in having(copy, "add"):
         yield name, lambda: [copy.add(key, 1) if pairs else copy.add(key) for key in KEYS[:100]]
     for name in [] if pairs else having(copy, "add_many"):

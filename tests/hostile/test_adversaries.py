@@ -138,7 +138,7 @@ def test_copies_in_a_quotient_filter_are_bounded_and_counting_takes_more() -> No
     assert counting.count("ada") == 100_000
 
 
-def test_a_d_left_filter_refuses_the_crowd_alone_and_says_why() -> None:
+def test_a_d_left_filter_refuses_only_crowded_keys_and_says_why() -> None:
     instance = DLeftCountingFilter(2000, 1e-5, subtables=2)
     remainders = np.arange(1 << instance.remainder_bits, dtype=np.uint64)
     mixed = (remainders + np.uint64(1)) * np.uint64(0xD1342543DE82EF95 * 3 & 2**64 - 1)

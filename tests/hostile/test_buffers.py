@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import for_each
-from support import shown
+from support import show
 
 import fullbloom
 
@@ -17,13 +17,13 @@ testbuffer = pytest.importorskip("_testbuffer", reason="CPython without its own 
 
 
 def every_call(keys: Any) -> list[Any]:
-    """What reads a batch of keys, and of hashes."""
+    """All calls that read a batch of keys or hashes."""
     bloom = fullbloom.BloomFilter(100)
     ways = (bloom.update, bloom.add_many, bloom.contains_many, fullbloom.hash_many, bloom.contains_hashed)
     return [lambda way=way: way(keys) for way in ways]
 
 
-def refused(keys: Any, match: str | None = None) -> None:
+def assert_refused(keys: Any, match: str | None = None) -> None:
     """Each way to read it raises the error for what holds no keys."""
     for call in every_call(keys):
         with pytest.raises(fullbloom.KeyTypeError, match=match):
@@ -44,9 +44,9 @@ def test_items_of_zero_width_are_empty_keys(kind: str, length: int) -> None:
     assert ("" in bloom) is (length > 0)
 
 
-@pytest.mark.parametrize("dtype", [[], [("a", "S0")], "V0"], ids=shown)
+@pytest.mark.parametrize("dtype", [[], [("a", "S0")], "V0"], ids=show)
 def test_records_of_zero_width_are_refused(dtype: Any) -> None:
-    refused(np.zeros(3, dtype))
+    assert_refused(np.zeros(3, dtype))
 
 
 def test_single_bytes_need_no_byte_order() -> None:
@@ -57,7 +57,7 @@ def test_single_bytes_need_no_byte_order() -> None:
 def test_buffers_of_pointers_are_refused(keys: list[int]) -> None:
     pointers = testbuffer.ndarray(keys, shape=[len(keys)], format="q", flags=testbuffer.ND_PIL)
     assert memoryview(pointers).suboffsets == (0,)
-    refused(pointers, "pointers")
+    assert_refused(pointers, "pointers")
 
 
 @pytest.mark.parametrize("keys", [[1, 2, 3, 4], [7]])
@@ -74,7 +74,7 @@ kept: list[Any] = []
 
 
 class Exporter(ctypes.Structure):
-    """What ctypes knows of a Py_buffer."""
+    """A Py_buffer in ctypes."""
 
     _fields_ = [
         ("buf", ctypes.c_void_p),
@@ -135,7 +135,7 @@ def test_every_format_is_read_or_refused(item_size: int) -> None:
 
 @pytest.mark.parametrize("format_", ["e", "f", "d", "q", "?"])
 def test_a_format_wider_than_its_items_is_refused(format_: str) -> None:
-    refused(stating(format_, 3))
+    assert_refused(stating(format_, 3))
 
 
 def test_a_negative_number_of_items_is_refused() -> None:
@@ -152,6 +152,6 @@ def test_a_negative_number_of_items_is_refused() -> None:
     address(shape).value = -1
     try:
         assert instance.shape == (-1,)
-        refused(instance, "negative")
+        assert_refused(instance, "negative")
     finally:
         address(shape).value = 1

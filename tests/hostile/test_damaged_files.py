@@ -45,7 +45,7 @@ def stored(golden: Path, request: pytest.FixtureRequest) -> bytes:
 every_golden = pytest.mark.parametrize("stored", NAMES, indirect=True)
 
 
-def refused(data: bytes, path: Path) -> list[str]:
+def list_refusals(data: bytes, path: Path) -> list[str]:
     """Which of the ways to read ``data`` refuse it with FormatError; other errors go through."""
     # In place: to empty a file and write it again costs a flush of the disk, 3 ms for each of 60,000 files.
     with path.open("r+b" if path.exists() else "wb") as file:
@@ -104,7 +104,7 @@ def test_a_flipped_bit_of_every_byte_is_found_in_a_file(stored: bytes, tmp_path:
 @every_golden
 def test_every_truncation_is_found(stored: bytes, tmp_path: Path) -> None:
     for length in range(len(stored)):
-        assert len(refused(stored[:length], tmp_path / "cut.bloom")) == 3, length
+        assert len(list_refusals(stored[:length], tmp_path / "cut.bloom")) == 3, length
 
 
 @every_golden
@@ -115,14 +115,14 @@ def test_every_swap_of_blocks_is_found(stored: bytes, tmp_path: Path) -> None:
             swapped = blocks.copy()
             swapped[i], swapped[j] = swapped[j], swapped[i]
             if b"".join(swapped) != stored:
-                assert {"loads", "full"} <= set(refused(b"".join(swapped), tmp_path / "swapped.bloom"))
+                assert {"loads", "full"} <= set(list_refusals(b"".join(swapped), tmp_path / "swapped.bloom"))
 
 
 @every_golden
 def test_added_bytes_are_found(stored: bytes, tmp_path: Path) -> None:
     for extra in (b"\0", b"\n", b"\0" * 64, os.urandom(64), stored, b"\0" * 4096):
-        assert len(refused(stored + extra, tmp_path / "long.bloom")) == 3
-        assert len(refused(extra + stored, tmp_path / "long.bloom")) == 3
+        assert len(list_refusals(stored + extra, tmp_path / "long.bloom")) == 3
+        assert len(list_refusals(extra + stored, tmp_path / "long.bloom")) == 3
 
 
 def foreign(stored: bytes) -> dict[str, bytes]:
@@ -153,7 +153,7 @@ def foreign(stored: bytes) -> dict[str, bytes]:
 @pytest.mark.parametrize("kind", foreign(fullbloom.BloomFilter(10).to_bytes()))
 @pytest.mark.parametrize("stored", NAMES[:1], indirect=True)
 def test_files_of_other_formats_are_refused(stored: bytes, kind: str, tmp_path: Path) -> None:
-    assert len(refused(foreign(stored)[kind], tmp_path / "foreign")) == 3
+    assert len(list_refusals(foreign(stored)[kind], tmp_path / "foreign")) == 3
 
 
 class Trap:
@@ -168,7 +168,7 @@ class Trap:
 def test_a_pickle_is_never_executed(tmp_path: Path) -> None:
     trap = Trap()
     trap.path = str(tmp_path / "sprung")
-    assert len(refused(pickle.dumps(trap), tmp_path / "trap")) == 3
+    assert len(list_refusals(pickle.dumps(trap), tmp_path / "trap")) == 3
     assert not (tmp_path / "sprung").exists()
 
 
@@ -253,7 +253,7 @@ def test_forged_headers_are_refused(lie: str, golden: Path, tmp_path: Path) -> N
     instance = File.parse((golden / "bloom-classic.bloom").read_bytes())
     LIES[lie](instance)
     data = instance.build()
-    assert refused(data, tmp_path / "lie.bloom") == ["loads", "full", "header"]
+    assert list_refusals(data, tmp_path / "lie.bloom") == ["loads", "full", "header"]
     with pytest.raises((fullbloom.FormatError, fullbloom.ParameterError)):
         fullbloom.open(tmp_path / "lie.bloom", mode="r+")
     assert (tmp_path / "lie.bloom").read_bytes() == data, "a refused file is left alone"
@@ -265,7 +265,7 @@ def test_a_base_hash_that_is_unknown_or_the_default_is_refused(
 ) -> None:
     instance = File.parse((golden / "bloom-hash-sha256.bloom").read_bytes())
     instance.set(HASH, number)
-    assert refused(instance.build(), tmp_path / "lie.bloom") == ["loads", "full", "header"]
+    assert list_refusals(instance.build(), tmp_path / "lie.bloom") == ["loads", "full", "header"]
 
 
 @for_each(
@@ -275,14 +275,14 @@ def test_a_base_hash_that_is_unknown_or_the_default_is_refused(
         *[("bloom-keyed", 0), ("bloom-classic", 1), ("bloom-classic", 0xFFFF)],
     ],
 )
-def test_a_base_hash_is_refused_where_none_is_allowed(
+def test_a_base_hash_is_refused_where_it_is_not_allowed(
     name: str, index: int, golden: Path, tmp_path: Path
 ) -> None:
     data = (golden / f"{name}.bloom").read_bytes()
     instance = File.parse(data)
     instance.params.append((HASH, index, 0, 8))
     instance.num_params += 1
-    assert refused(instance.move_sections(data).build(), tmp_path / "lie.bloom") == [
+    assert list_refusals(instance.move_sections(data).build(), tmp_path / "lie.bloom") == [
         "loads",
         "full",
         "header",
@@ -314,7 +314,7 @@ def test_forged_headers_of_growing_filters_are_refused(lie: str, golden: Path, t
     instance = File.parse((golden / "scalable-classic.bloom").read_bytes())
     SCALABLE_LIES[lie](instance)
     data = instance.build()
-    assert refused(data, tmp_path / "lie.bloom") == ["loads", "full", "header"]
+    assert list_refusals(data, tmp_path / "lie.bloom") == ["loads", "full", "header"]
 
 
 BOMB = """

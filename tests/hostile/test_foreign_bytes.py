@@ -26,7 +26,7 @@ SECONDS_A_BYTE, SECONDS_A_CALL = 1e-8, 0.05
 
 
 class Field(NamedTuple):
-    """A field, its struct code, where it is (from the end if negative), and values that are no filter's."""
+    """A field, its struct code, where it is (from the end if negative), and values that no filter has."""
 
     name: str
     code: str

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def refused(column: Callable[[], Any], match: str = "key") -> None:
+def assert_refused(column: Callable[[], Any], match: str = "key") -> None:
     """Every call refuses the column and adds nothing; what was taken over is released once."""
     bloom, layered = fullbloom.BloomFilter(100), fullbloom.SpatialBloomFilter(100)
     ways: list[Callable[[Any], Any]] = [
@@ -141,7 +141,9 @@ def test_every_arrow_layout_is_read(format_: bytes) -> None:
 def test_impossible_numbers_are_refused(format_: bytes, wrong: str) -> None:
     """With a bitmap, too, where they say where it lies."""
     for bits in (None, b"\1") if WRONG[wrong].keys() & {"length", "offset"} else (None,):
-        refused(lambda b=bits: Column(schema(format_), array(2, b, *LAYOUTS[format_][1:], **WRONG[wrong])))
+        assert_refused(
+            lambda b=bits: Column(schema(format_), array(2, b, *LAYOUTS[format_][1:], **WRONG[wrong]))
+        )
 
 
 @for_each("format_", LAYOUTS)
@@ -149,7 +151,7 @@ def test_impossible_numbers_are_refused(format_: bytes, wrong: str) -> None:
 def test_buffers_at_impossible_addresses_are_refused(format_: bytes, at: int | None) -> None:
     plain = LAYOUTS[format_]
     for i in range(1, len(plain)):
-        refused(lambda i=i: Column(schema(format_), array(2, *plain[:i], at, *plain[i + 1 :])))
+        assert_refused(lambda i=i: Column(schema(format_), array(2, *plain[:i], at, *plain[i + 1 :])))
 
 
 @for_each("format_", LAYOUTS)
@@ -162,7 +164,7 @@ def test_columns_without_rows_need_no_data(format_: bytes) -> None:
     "format_", [b"", None, b"w:", b"w:-1", b"w:1e3", b"w:" + b"9" * 30, b"\xff", b"+l", b"tiM", b"?" * 500]
 )
 def test_formats_that_hold_no_keys(format_: bytes | None) -> None:
-    refused(lambda: Column(schema(format_), array(2, None, bytes(64))))
+    assert_refused(lambda: Column(schema(format_), array(2, None, bytes(64))))
 
 
 @for_each("offsets", [(1, 0, 3), (0, 3, 2), (-1, 0, 1), (0, -1, 1), (5, 4, 3), (0, 2**31 - 1, -1)])
@@ -170,7 +172,9 @@ def test_decreasing_offsets_are_refused(offsets: tuple[int, ...]) -> None:
     for formats, kind in ((b"uz", "i"), (b"UZ", "q")):
         for format_ in formats:
             data = words(*offsets, kind=kind)
-            refused(lambda f=format_, d=data: Column(schema(bytes([f])), array(2, None, d, b"abc")), "fall")
+            assert_refused(
+                lambda f=format_, d=data: Column(schema(bytes([f])), array(2, None, d, b"abc")), "fall"
+            )
 
 
 @for_each(
@@ -192,7 +196,7 @@ def test_views_outside_their_buffers_are_refused(wild: bytes) -> None:
     def column(nulls: Any) -> Column:
         return Column(schema(b"vu"), array(2, nulls, view(LONG) + wild, LONG, SIZES))
 
-    refused(lambda: column(None), "outside")
+    assert_refused(lambda: column(None), "outside")
     # The view of a null may be anything.
     hashes = pa.array(fullbloom.hash_many(column(b"\x01"))).to_pylist()
     assert hashes == [fullbloom.hash_key(LONG), None]
@@ -200,7 +204,7 @@ def test_views_outside_their_buffers_are_refused(wild: bytes) -> None:
 
 @pytest.mark.parametrize("sizes", [words(-1, kind="q"), words(-(2**63), kind="q")])
 def test_negative_buffer_sizes_are_refused(sizes: bytes) -> None:
-    refused(lambda: Column(schema(b"vu"), array(1, None, view(LONG), LONG, sizes)), "bytes of text")
+    assert_refused(lambda: Column(schema(b"vu"), array(1, None, view(LONG), LONG, sizes)), "bytes of text")
 
 
 @for_each("kind", "cCsSiIlL")
@@ -267,7 +271,7 @@ def test_dictionary_indices_are_checked(kind: str) -> None:
     assert pa.array(hashes).to_pylist() == [a, bb, None, bb]
     top = 2 ** (8 * struct.calcsize(INDEX_KINDS[kind]) - kind.islower()) - 1
     for wild in (3, top, *((-1, -top - 1) if kind.islower() else ())):
-        refused(lambda wild=wild: encoded(kind, (0, wild)), "index")
+        assert_refused(lambda wild=wild: encoded(kind, (0, wild)), "index")
         # The index of a null may be anything.
         hashes = fullbloom.hash_many(encoded(kind, (0, wild), b"\x01"))
         assert pa.array(hashes).to_pylist() == [a, None]
@@ -287,7 +291,7 @@ def test_dictionaries_are_accepted_as_hashes(kind: str) -> None:
     assert pa.array(bloom.add_hashed(column(0, 2, 1, 0))).to_pylist() == [True, None, True, False]
     assert bloom.contains_hashed([50, 70, 90]) == [True, True, False]
     for wild in (3, 100, *((-1, -100) if kind.islower() else ())):
-        refused(lambda wild=wild: column(0, wild), "index")
+        assert_refused(lambda wild=wild: column(0, wild), "index")
         instance = pa.DictionaryArray.from_arrays(
             pa.array([0, abs(wild) + 2]), pa.array([50, 70]), safe=False
         )
@@ -298,14 +302,16 @@ def test_dictionaries_are_accepted_as_hashes(kind: str) -> None:
 
 
 def test_missing_dictionaries_are_refused() -> None:
-    refused(lambda: encoded("i", (0, 1), dictionary=None), "dictionary")
-    refused(lambda: encoded("i", (0, 1), dictionary=8), "dictionary")
-    refused(lambda: Column(schema(b"i", dictionary=8), array(1, None, words(0), dictionary=8)), "dictionary")
-    refused(lambda: encoded("i", (0, 1), dictionary=address(array(-1, None, words(0), b""))), "length")
+    assert_refused(lambda: encoded("i", (0, 1), dictionary=None), "dictionary")
+    assert_refused(lambda: encoded("i", (0, 1), dictionary=8), "dictionary")
+    assert_refused(
+        lambda: Column(schema(b"i", dictionary=8), array(1, None, words(0), dictionary=8)), "dictionary"
+    )
+    assert_refused(lambda: encoded("i", (0, 1), dictionary=address(array(-1, None, words(0), b""))), "length")
     inner = schema(b"c", dictionary=address(schema(b"u")))
     nested = array(1, None, b"\0", dictionary=address(array(1, None, words(0, 1), b"a")))
     outer = {"dictionary": address(inner)}
-    refused(
+    assert_refused(
         lambda: Column(schema(b"c", **outer), array(1, None, b"\0", dictionary=address(nested))),
         "dictionaries",
     )
@@ -353,7 +359,7 @@ def test_a_consumed_column_is_refused(kind: str) -> None:
         keys = Column.__new__(Column)
         keys.pair = exporters[kind].__arrow_c_array__()
     fullbloom.hash_many(keys)
-    refused(lambda: keys if kind == "stream" else Reused(keys), "consumed")
+    assert_refused(lambda: keys if kind == "stream" else Reused(keys), "consumed")
 
 
 class Reused:
@@ -368,21 +374,21 @@ class Reused:
 
 @pytest.mark.parametrize("changes", [{"release": None}, {"get_schema": None}])
 def test_released_streams_are_refused(changes: dict[str, Any]) -> None:
-    refused(lambda: Streamed(capsule(stream([], **changes))), "consumed")
+    assert_refused(lambda: Streamed(capsule(stream([], **changes))), "consumed")
 
 
 def test_a_stream_without_callbacks_is_refused() -> None:
-    refused(lambda: Streamed(capsule(stream([], get_next=None))), "chunks")
+    assert_refused(lambda: Streamed(capsule(stream([], get_next=None))), "chunks")
 
 
 @for_each("export", [None, 5, "capsule", (), (1,), (1, 2), (1, 2, 3), [1, 2]])
 def test_exports_that_are_not_capsules_are_refused(export: Any) -> None:
-    refused(lambda: Streamed(export), "capsule")
+    assert_refused(lambda: Streamed(export), "capsule")
 
 
 def test_capsules_with_other_names_are_refused() -> None:
-    refused(lambda: Streamed(capsule(array(0), b"arrow_array")), "capsule")
-    refused(lambda: Streamed((capsule(array(0)), capsule(schema(b"l")))), "capsule")
+    assert_refused(lambda: Streamed(capsule(array(0), b"arrow_array")), "capsule")
+    assert_refused(lambda: Streamed((capsule(array(0)), capsule(schema(b"l")))), "capsule")
 
 
 def stream(chunks: list[Array], code: int = 0, **changes: Any) -> Stream:
@@ -433,7 +439,7 @@ def test_a_failing_stream_raises_after_its_chunks_are_added() -> None:
 
 
 def test_a_stream_is_read_lazily() -> None:
-    """Each chunk is released before the next is asked for, so that a long stream takes no memory."""
+    """Each chunk is released before the next is requested, so a long stream takes no memory."""
     alive = []
 
     def chunks() -> Any:

@@ -22,7 +22,7 @@ GROWING = [row for row in every_variant("keys") if "scalable" in str(row.id) or 
 FIXED = [row for row in every_variant() if row.id not in {other.id for other in GROWING}]
 
 
-def opened(data: bytes, path: Path) -> list[Any]:
+def open_all(data: bytes, path: Path) -> list[Any]:
     """The filters that ``data`` is read as, each able to change; none where it is refused."""
     path.write_bytes(data)
     found = []
@@ -49,7 +49,7 @@ def test_a_small_growing_file_allocates_no_large_stage(
         instance.set_float(GROWTH, growth, WHOLE)
         instance.set_float(TIGHTENING, tightening, WHOLE)
         instance.set(MAX_STAGES, 1024, WHOLE)
-        for found in opened(instance.build(), tmp_path / "lie.bloom"):
+        for found in open_all(instance.build(), tmp_path / "lie.bloom"):
             for key in range(20):
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
@@ -90,7 +90,7 @@ def test_rates_near_one_allocate_no_large_stage(kind: str, tmp_path: Path) -> No
             instance.set_float(FPR, fpr, WHOLE)
             for first in (fpr * (1 - tightening), 0.5):
                 instance.set_float(FPR, first, 0)
-                for found in opened(instance.build(), tmp_path / "lie.bloom"):
+                for found in open_all(instance.build(), tmp_path / "lie.bloom"):
                     with warnings.catch_warnings():
                         warnings.simplefilter("ignore")
                         for key in range(20):
@@ -176,13 +176,13 @@ def test_a_cuckoo_filter_that_takes_a_key_can_be_read_back(count: int, tmp_path:
     instance.update(range(60))
     file = File.parse(instance.to_bytes())
     file.set(COUNT, count)
-    found = opened(file.build(), tmp_path / "lie.bloom")
+    found = open_all(file.build(), tmp_path / "lie.bloom")
     for filter_ in found:
         filter_.add("one more")
         assert fullbloom.loads(filter_.to_bytes()).num_added == 61
     slots = File.parse(instance.to_bytes())
     slots.set(COUNT, instance.num_buckets * instance.bucket_size)
-    assert not opened(slots.build(), tmp_path / "lie.bloom")
+    assert not open_all(slots.build(), tmp_path / "lie.bloom")
 
 
 def quotient(payload: Any) -> bytes:
@@ -229,7 +229,7 @@ LIES = {
 
 @for_each("lie", LIES)
 def test_a_quotient_filter_that_contradicts_itself_is_refused(lie: str, tmp_path: Path) -> None:
-    assert not opened(quotient(LIES[lie]), tmp_path / "lie.bloom")
+    assert not open_all(quotient(LIES[lie]), tmp_path / "lie.bloom")
 
 
 def test_grow_stays_within_max_bytes(tmp_path: Path) -> None:
@@ -249,7 +249,7 @@ def test_grow_stays_within_max_bytes(tmp_path: Path) -> None:
 
 
 def far_and_one_end(file: File, payload: bytearray) -> None:
-    """Every quotient occupied, one run end, no offset but the first: look-ups walk as far as they may."""
+    """Every quotient occupied, one run end, no offset except the first: lookups walk as far as they may."""
     for section, word in ((0, b"\xff" * 8 + bytes(8)), (1, b"\xff" * 8)):
         start, length = file.start(section), file.sections[section][3]
         payload[start : start + length] = word * (length // len(word))
@@ -258,7 +258,7 @@ def far_and_one_end(file: File, payload: bytearray) -> None:
 
 
 def test_lookups_in_a_forged_table_do_not_scan_it(tmp_path: Path) -> None:
-    """Today each walks the whole of it: 1.3 ms a key for 17 MB. Here, in steps of a whole batch."""
+    """Today each walks the whole of it: 1.3 ms per key for 17 MB. Here, in steps of a whole batch."""
     path, times = tmp_path / "lie.bloom", []
     for capacity in (500_000, 8_000_000):
         file = File.parse(fullbloom.QuotientFilter(capacity, 0.4).to_bytes())
@@ -292,8 +292,8 @@ def test_a_valid_quotient_filter_is_accepted() -> None:
 
 @for_each("variant", every_variant())
 def test_forged_cells_give_rates_and_counts_in_range(variant: Variant, tmp_path: Path) -> None:
-    """Rates are rates and estimates no less than nothing, whatever stands in the cells."""
-    instance, path, rng = variant.filled(range(200), 300), tmp_path / "lie.bloom", random.Random(3)
+    """Rates stay between 0 and 1 and estimates are not negative, for any cells."""
+    instance, path, rng = variant.build_from(range(200), 300), tmp_path / "lie.bloom", random.Random(3)
     data, numbers = instance.to_bytes(), 0
     for turn in range(30 * SCALE):
         file = File.parse(data)

@@ -44,7 +44,7 @@ PROBER = Path(__file__).parent / "prober.py"
 
 
 def probe(variant: Variant, kind: str, rounds: int, golden: Path) -> dict[str, int]:
-    """What the prober says of this row's golden file; fails when it says nothing or something is wrong."""
+    """The report of the prober on this row's golden file; fails if it is empty or names a fault."""
     command = [sys.executable, str(PROBER), str(golden / f"{variant.id}.bloom"), kind, str(rounds)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     last = done.stdout.strip().rsplit("\n", 1)[-1]

@@ -28,7 +28,7 @@ COUNTS = (10**7, 2**40, 2**63 - 1, 2**63, 2**64 - 1, 2**64, 10**5000)
 SCRIPT = """
     import inspect, itertools, json, signal, sys, time, warnings
     from hostile.capsules import Column, array, schema
-    from hostile.test_interrupts import BOUND, COUNTS, SANE, made_of
+    from hostile.test_interrupts import BOUND, COUNTS, SANE, make_small
     import fullbloom, numpy
 
     class Alarm(BaseException):
@@ -48,7 +48,7 @@ SCRIPT = """
     }
     tried = 0
     for name in sys.argv[1:]:
-        plain = made_of(name)
+        plain = make_small(name)
         for method, call in inspect.getmembers(type(plain), callable):
             if method.startswith("_") or method in {"take_secret", "open", "save"}:
                 continue
@@ -60,11 +60,11 @@ SCRIPT = """
             for at, parameter in enumerate(wanted):
                 batch = parameter in {"keys", "hashes", "values", "labels", "included", "excluded"}
                 for hostile in [*COUNTS, *(BATCHES if batch else ())]:
-                    filter_ = made_of(name)
+                    filter_ = make_small(name)
                     given = {one: SANE.get(one, 1) for one in wanted[: at + 1]}
                     given[parameter] = BATCHES[hostile]() if isinstance(hostile, str) else hostile
-                    told = hostile if isinstance(hostile, str) else hostile.bit_length()
-                    print(name, method, parameter, told, flush=True)
+                    value = hostile if isinstance(hostile, str) else hostile.bit_length()
+                    print(name, method, parameter, value, flush=True)
                     positional = list(given.values())
                     began = time.perf_counter()
                     signal.setitimer(signal.ITIMER_REAL, 0.01)
@@ -90,7 +90,7 @@ SANE: dict[str, Any] = {
 }  # fmt: skip
 
 
-def made_of(name: str) -> Any:
+def make_small(name: str) -> Any:
     """A small filter of this name."""
     row = next(row for row in fullbloom.variants() if row["name"] == name)
     class_ = getattr(fullbloom, row["class"])
@@ -159,7 +159,7 @@ def test_d_left_adds_and_removals_of_n_equal_n_calls() -> None:
 
 
 @pytest.mark.parametrize("times", [10**7, 2**40, 2**62])
-def test_a_key_may_come_any_number_of_times(times: int) -> None:
+def test_a_key_may_occur_any_number_of_times(times: int) -> None:
     stock = fullbloom.DLeftCountingFilter(1000)
     stock.add("apple", times)
     assert (stock.count("apple"), stock.num_added) == (times, 1)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from cases import for_each
-from support import Variant, every_variant, shown
+from support import Variant, every_variant, show
 
 import fullbloom
 
@@ -96,7 +96,7 @@ def test_a_tuple_takes_at_most_16_mib_encoded(name: str) -> None:
 
 
 class Asked:
-    """A part that counts how often it is asked for its value, as a scalar of NumPy or as a UUID."""
+    """A part that counts how often its value is read, as a scalar of NumPy or as a UUID."""
 
     def __init__(self, value: Any) -> None:
         self.value, self.times = value, 0
@@ -112,7 +112,7 @@ class Asked:
 
 
 class Long(int):
-    """An int beyond 64 bits that counts how often its bits are asked for."""
+    """An int beyond 64 bits that counts how often its bits are read."""
 
     times = 0
 
@@ -194,7 +194,7 @@ def test_views_of_python_objects_are_refused() -> None:
         memoryview(b""),
         memoryview(bytearray(b"abc")),
     ],
-    ids=shown,
+    ids=show,
 )
 def test_a_memoryview_hashes_as_its_bytes(view: memoryview) -> None:
     assert fullbloom.hash_key(view) == fullbloom.hash_key(bytes(view))
@@ -228,7 +228,7 @@ def test_a_part_of_a_tuple_is_encoded_like_a_key(key: Any, same: Any) -> None:
     assert fullbloom.hash_key((0, key, (key,))) == fullbloom.hash_key((0, same, (same,)))
 
 
-@for_each("key", [("a", 1), (), "a", 5, b"x", np.int64(7)], ids=shown)
+@for_each("key", [("a", 1), (), "a", 5, b"x", np.int64(7)], ids=show)
 @for_each("variant", every_variant("remove", "keys"))
 def test_the_key_error_of_a_removal_has_the_whole_key(variant: Variant, key: Any) -> None:
     with pytest.raises(KeyError) as caught:

@@ -50,7 +50,7 @@ OPERATIONS: dict[str, Any] = {
 
 
 def make(**options: Any) -> Any:
-    """A filter like the others but for ``options``."""
+    """A filter like the others except for ``options``."""
     settings = {**BASE, **options}
     return fullbloom.BloomFilter(settings.pop("capacity", 1000), settings.pop("fpr", 0.01), **settings)
 

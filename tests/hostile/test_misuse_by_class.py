@@ -23,15 +23,15 @@ BAD_KEYS: dict[str, Any] = {
 }
 
 
-def filled(variant: Variant, **options: Any) -> Any:
-    return variant.filled(range(100), options.pop("capacity", 200), options.pop("fpr", 0.01), **options)
+def fill(variant: Variant, **options: Any) -> Any:
+    return variant.build_from(range(100), options.pop("capacity", 200), options.pop("fpr", 0.01), **options)
 
 
 @for_each("difference", ["seed", "secret"])
 @for_each("variant", every_variant("merge"))
 def test_filters_with_other_seeds_or_secrets_do_not_merge(variant: Variant, difference: str) -> None:
     options: dict[str, Any] = {"seed": {"seed": 2}, "secret": {"secret": SECRET}}[difference]
-    left, right = filled(variant), filled(variant, **options)
+    left, right = fill(variant), fill(variant, **options)
     before = left.to_bytes(), right.to_bytes()
     for one, other in ((left, right), (right, left)):
         with pytest.raises(fullbloom.IncompatibleFilters, match=difference):
@@ -43,8 +43,8 @@ def test_filters_with_other_seeds_or_secrets_do_not_merge(variant: Variant, diff
 @for_each("options", [{"capacity": 5000}, {"fpr": 1e-5}], ids=["capacity", "fpr"])
 @for_each("variant", every_variant("merge"))
 def test_filters_of_other_shapes_merge_atomically(variant: Variant, options: dict[str, Any]) -> None:
-    left = filled(variant)
-    right = variant.filled(range(1000, 1050), options.get("capacity", 200), options.get("fpr", 0.01))
+    left = fill(variant)
+    right = variant.build_from(range(1000, 1050), options.get("capacity", 200), options.get("fpr", 0.01))
     before = left.to_bytes(), right.to_bytes()
     try:
         left.merge(right)
@@ -58,7 +58,7 @@ def test_filters_of_other_shapes_merge_atomically(variant: Variant, options: dic
 
 @for_each("variant", every_variant("merge"))
 def test_other_classes_do_not_merge(variant: Variant) -> None:
-    instance = filled(variant)
+    instance = fill(variant)
     before = instance.to_bytes()
     others = [other.make(100) for other in variants_with() if other.cls is not variant.cls]
     for other in (set(), None, 5, *others):
@@ -71,7 +71,7 @@ def test_other_classes_do_not_merge(variant: Variant) -> None:
 @for_each("bad", BAD_KEYS)
 @for_each("variant", every_variant("add"))
 def test_unsupported_keys_are_refused(variant: Variant, bad: str) -> None:
-    instance, key = filled(variant), BAD_KEYS[bad]
+    instance, key = fill(variant), BAD_KEYS[bad]
     before = instance.to_bytes()
     calls: list[Callable[[], Any]] = [lambda: key in instance]
     if variant.can("pairs"):
@@ -134,7 +134,7 @@ def writes(variant: Variant) -> dict[str, Callable[[Any], Any]]:
 @for_each("variant", every_variant("map"))
 def test_mapped_files_are_read_only(variant: Variant, tmp_path: Path) -> None:
     path = tmp_path / "filter.bloom"
-    instance = filled(variant)
+    instance = fill(variant)
     instance.save(path)
     stored = path.read_bytes()
     for name, write in writes(variant).items():
@@ -152,7 +152,7 @@ def test_mapped_files_are_read_only(variant: Variant, tmp_path: Path) -> None:
 def test_secrets_are_not_serialised(variant: Variant) -> None:
     import pickle
 
-    instance = filled(variant, secret=SECRET)
+    instance = fill(variant, secret=SECRET)
     assert instance.keyed
     shown = [instance.to_bytes(), repr(instance).encode(), repr(instance.info()).encode()]
     assert not any(SECRET in text for text in shown)

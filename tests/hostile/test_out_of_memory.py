@@ -31,14 +31,14 @@ except fullbloom.FilterMemoryError as error:
 """
 
 
-# An input, then as much memory as is in use plus `room`: the work ends with the right answer or with the
+# An input, then as much memory as is in use plus `spare`: the work ends with the right answer or with the
 # house's error, and the process goes on. Each in a fork of a process that has imported what they need.
 COLUMNS = """
 import json, os, resource, sys
 import numpy as np, pyarrow as pa
 import fullbloom
 for line in sys.stdin:
-    room, made, work = json.loads(line)
+    spare, made, work = json.loads(line)
     child = os.fork()
     if not child:
         break
@@ -48,7 +48,7 @@ else:
 f = fullbloom.BloomFilter(1000, seed=1)
 exec(made)
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-resource.setrlimit(resource.RLIMIT_AS, (used + room,) * 2)
+resource.setrlimit(resource.RLIMIT_AS, (used + spare,) * 2)
 try:
     exec(work)
     print("answered", end=" ")
@@ -61,7 +61,7 @@ os._exit(0)
 
 @pytest.fixture(scope="module")
 def with_room() -> Iterator[WithRoom]:
-    """What `work` comes to after `made`, in a process with `room` more bytes."""
+    """The outcome of `work` after `made`, in a process with `room` more bytes."""
     with subprocess.Popen(
         [sys.executable, "-c", COLUMNS],
         # The pool that Arrow takes by itself reserves more than there is; threads of NumPy outlive no fork.
@@ -85,8 +85,8 @@ def with_room() -> Iterator[WithRoom]:
         yield ask
 
 
-def refused(work: str) -> None:
-    """Runs `work` in a process with little memory; it must end in the house's error."""
+def assert_refused(work: str) -> None:
+    """Runs `work` in a process with little memory; it must end in FilterMemoryError."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(LIMIT), work],
         capture_output=True,
@@ -100,11 +100,11 @@ def refused(work: str) -> None:
 
 @pytest.mark.parametrize("work", ["f.to_bytes()", "pickle.dumps(f)"])
 def test_a_filter_that_cannot_be_allocated_is_a_memory_error(work: str) -> None:
-    refused(f"f = fullbloom.BloomFilter(25 * 10**7); {work}")
+    assert_refused(f"f = fullbloom.BloomFilter(25 * 10**7); {work}")
 
 
 def test_a_list_of_hashes_that_cannot_be_allocated_is_a_memory_error() -> None:
-    refused("fullbloom.hash_many([0] * 25_000_000)")
+    assert_refused("fullbloom.hash_many([0] * 25_000_000)")
 
 
 @for_each(
@@ -119,7 +119,7 @@ def test_a_list_of_hashes_that_cannot_be_allocated_is_a_memory_error() -> None:
     ],
 )
 def test_results_that_cannot_be_allocated_are_a_memory_error(work: str) -> None:
-    refused(work)
+    assert_refused(work)
 
 
 def test_a_line_that_cannot_be_allocated_is_an_error_of_the_command(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_a_stated_length_allocates_no_memory(name: str, call: str, with_room: Wi
     assert outcome == (["refused", "True"] if wanted else ["answered"]) + ["True", str(added)]
 
 
-def nulled(kind: str) -> str:
+def with_nulls(kind: str) -> str:
     """A column of 32 million rows of this type, all its bytes zero, every eighth row a null."""
     buffers = {
         "int8": "pa.int8(), n, [valid, z(n)]",
@@ -184,9 +184,9 @@ KINDS = ["int8", "int64", "bool", "string", "large_string", "fixed_size_binary",
 
 @pytest.mark.parametrize("kind", KINDS if LONG else ["int8", "bool", "dictionary"])
 def test_columns_with_nulls_are_processed_in_chunks(kind: str, with_room: WithRoom) -> None:
-    """32 million rows: their hashes would take 256 MB, their marks 32 MB twice; 96 MB are to be had."""
+    """32 million rows: their hashes would take 256 MB, their marks 32 MB twice; 96 MB are available."""
     outcome = with_room(
-        128 << 20, nulled(kind), "f.update(keys); assert f.contains_many(keys).null_count == n // 8"
+        128 << 20, with_nulls(kind), "f.update(keys); assert f.contains_many(keys).null_count == n // 8"
     )
     assert outcome == ["answered", "True", "1"]
 
@@ -195,7 +195,12 @@ def test_columns_with_nulls_are_processed_in_chunks(kind: str, with_room: WithRo
 def test_hashes_of_a_column_that_cannot_be_allocated_are_a_memory_error(
     kind: str, with_room: WithRoom
 ) -> None:
-    assert with_room(96 << 20, nulled(kind), "fullbloom.hash_many(keys)") == ["refused", "True", "True", "0"]
+    assert with_room(96 << 20, with_nulls(kind), "fullbloom.hash_many(keys)") == [
+        "refused",
+        "True",
+        "True",
+        "0",
+    ]
 
 
 ANSWERED = ["answered", "True", "1"]
@@ -225,7 +230,7 @@ REFUSED = ["refused", "True", "True", "0"]
 def test_long_keys_and_many_answers(
     instance: str, work: str, outcome: list[str], with_room: WithRoom
 ) -> None:
-    """128 MB are to be had: a key is hashed where it lies, and what must be copied is refused."""
+    """128 MB are available: a key is hashed in place, and a key that must be copied is refused."""
     assert with_room(128 << 20, instance, work) == outcome
 
 

@@ -239,7 +239,7 @@ CASES: list[tuple[str, str, str]] = [
 
 
 def of_every_class() -> Iterator[tuple[str, str, str]]:
-    """What no class of the registry takes for its capacity, its rate, its seed or its secret."""
+    """Values that no class accepts as capacity, rate, seed or secret."""
     for row in fullbloom.variants():
         cls = row["class"]
         if registry.is_built(row, "included", "excluded"):
@@ -312,7 +312,7 @@ OF_A_BUILD = [
 
 
 def of_a_built_class(cls: str, values: str) -> Iterator[tuple[str, str, str]]:
-    """What no class takes that is made of all its keys at once."""
+    """Values that no class accepts that is built from all its keys at once."""
     for options, error, shown in [
         ("0", "ParameterError", "0"),
         ("1.0", "ParameterError", "1"),
@@ -337,7 +337,7 @@ def of_a_built_class(cls: str, values: str) -> Iterator[tuple[str, str, str]]:
 
 
 def of_a_closed_world(cls: str) -> Iterator[tuple[str, str, str]]:
-    """What no class takes that is made of two sets."""
+    """Values that no class accepts that is built from two sets."""
     for options, error, shown in OF_A_BUILD:
         yield f"{cls}.build([1, 2], [3], {options})", error, shown
     for sets, error, shown in [

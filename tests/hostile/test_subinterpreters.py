@@ -1,6 +1,6 @@
-"""Guarantee: another interpreter of the process is told at the import that it cannot have what it imports.
+"""Guarantee: the import in another interpreter of the process fails with an error that says so.
 
-Threads find their way back by calls that know the main interpreter only: calls hung in the first
+Threads attach again by calls that know the main interpreter only: calls hung in the first
 subinterpreter, and in the second one every refusal was a plain TypeError.
 """
 

@@ -54,7 +54,7 @@ def test_messages_arrive_complete_and_in_order(transport: str, seed: int) -> Non
     size = draw.randint(2, 6)
     lengths = [draw.choice([0, 1, 13, 5000, 3_000_000]) for _ in range(6)]
 
-    def whole(element: ProcessingElement) -> bool:
+    def is_whole(element: ProcessingElement) -> bool:
         peers = [rank for rank in range(size) if rank != element.rank]
         # All send megabytes before anyone receives: no buffer of a socket holds that much.
         for peer in peers:
@@ -68,7 +68,7 @@ def test_messages_arrive_complete_and_in_order(transport: str, seed: int) -> Non
         element.barrier()
         return right
 
-    assert values(size, whole, transport) == [True] * size
+    assert values(size, is_whole, transport) == [True] * size
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 8])

@@ -47,7 +47,7 @@ def values_of() -> dict[str, tuple[pa.DataType, list[Any]]]:
 VALUES = values_of()
 
 
-def nulled(values: list[Any]) -> list[Any]:
+def with_nulls(values: list[Any]) -> list[Any]:
     """Every third value missing."""
     return [None if i % 3 == 1 else value for i, value in enumerate(values)]
 
@@ -58,9 +58,9 @@ def column(name: str, values: list[Any]) -> pa.Array:
 
 
 def forms(name: str) -> dict[str, tuple[Any, list[Any]]]:
-    """The column plain, with nulls, sliced, chunked: each with the values it stands for."""
+    """The column plain, with nulls, sliced, chunked: each with its values."""
     values = VALUES[name][1]
-    missing = nulled(values)
+    missing = with_nulls(values)
     both = missing + values
     kind = VALUES[name][0]
     return {

@@ -169,7 +169,7 @@ MISSING: dict[str, Any] = {
 }
 
 
-def listed(answers: Any) -> list[Any]:
+def to_list(answers: Any) -> list[Any]:
     """Answers of any kind as a list."""
     for name in ("to_pylist", "to_list", "tolist"):
         if hasattr(answers, name):
@@ -181,10 +181,10 @@ def listed(answers: Any) -> list[Any]:
 def test_a_nan_among_floats_is_a_key(kind: str) -> None:
     keys = FLOATS[kind]
     bloom = fullbloom.BloomFilter(100)
-    assert listed(bloom.add_many(keys)) == [True] * 3
+    assert to_list(bloom.add_many(keys)) == [True] * 3
     assert NAN in bloom
-    assert listed(bloom.contains_many(keys)) == [True] * 3
-    assert listed(fullbloom.hash_many(keys)) == fullbloom.hash_many(FLOATS["list"])
+    assert to_list(bloom.contains_many(keys)) == [True] * 3
+    assert to_list(fullbloom.hash_many(keys)) == fullbloom.hash_many(FLOATS["list"])
     if isinstance(keys, pd.Series):
         answer = bloom.contains_many(keys)
         assert answer.dtype == bool
@@ -196,7 +196,7 @@ def test_a_nan_among_floats_is_a_key(kind: str) -> None:
 def test_a_missing_value_is_a_null(kind: str) -> None:
     keys = MISSING[kind]
     bloom = fullbloom.BloomFilter(100)
-    answers = plain(pd.Series(listed(bloom.add_many(keys)), dtype=object))
+    answers = plain(pd.Series(to_list(bloom.add_many(keys)), dtype=object))
     assert answers == [True, None]
     assert bloom.num_added == 1
     assert NAN not in bloom

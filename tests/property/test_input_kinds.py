@@ -14,7 +14,7 @@ from cases import for_each
 from hostile.container import File
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import Variant, bits_of, every_variant, layouts, shown
+from support import Variant, bits_of, every_variant, layouts, show
 
 import fullbloom
 
@@ -182,7 +182,7 @@ def test_floats_have_one_zero_and_one_nan() -> None:
         *[array.array(code, [1, 2, 3, 100]) for code in "bBhHiIlLqQ"],
         *[array.array(code, [1.5, -0.0, 2e5]) for code in "fd"],
     ],
-    ids=shown,
+    ids=show,
 )
 def test_buffers_hash_as_their_items(keys: Any) -> None:
     assert fullbloom.hash_many(keys) == one_by_one(keys.tolist())

@@ -1,4 +1,4 @@
-"""What is not a batch of keys is refused by an error of the tree, and keys before a refused one stay."""
+"""Invalid batches are refused by an error of the tree, and keys before a refused one stay."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from cases import for_each
-from support import shown
+from support import show
 
 import fullbloom
 
@@ -84,7 +84,7 @@ def test_values_that_are_not_keys_are_refused(kind: str, method: str) -> None:
         (np.array([5]), "numpy.ndarray"),
         (np.array(5), "numpy.ndarray"),
     ],
-    ids=shown,
+    ids=show,
 )
 def test_only_numpy_scalars_are_single_keys(key: Any, name: str) -> None:
     bloom = fullbloom.BloomFilter(100)
@@ -164,7 +164,7 @@ def test_a_list_that_shrinks_while_it_is_read_ends_there() -> None:
     keys: list[Any] = []
 
     class Clearing:
-        """Looks like a NumPy scalar, and empties the list when asked for its value."""
+        """Looks like a NumPy scalar, and empties the list when its value is read."""
 
         dtype = "mine"
 

@@ -1,4 +1,4 @@
-"""Guarantee: with the costs of a wrong yes and of a byte, `plan.choices` takes the rate that costs least."""
+"""Guarantee: given the costs of a false positive and of a byte, `plan.choices` picks the cheapest rate."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def rows(table: Any) -> list[Any]:
     return [None if holds_none(row) else row for row in found]
 
 
-def hashed(values: list[Any], secret: bytes | None = None) -> list[int | None]:
+def hash_rows(values: list[Any], secret: bytes | None = None) -> list[int | None]:
     """The hashes one by one."""
     return [None if value is None else fullbloom.hash_key(value, secret=secret) for value in values]
 
@@ -78,7 +78,7 @@ def hashed(values: list[Any], secret: bytes | None = None) -> list[int | None]:
 @for_each("name", FIELDS)
 def test_a_row_hashes_as_the_tuple_of_its_fields(name: str, secret: bytes | None) -> None:
     table = pa.table({"k": range(N), "v": FIELDS[name], "k again": ["a"] * N})
-    expected = hashed(rows(table.columns), secret)
+    expected = hash_rows(rows(table.columns), secret)
     assert fullbloom.hash_many(table, secret=secret).to_pylist() == expected
     batch = table.combine_chunks().to_batches()[0]
     assert fullbloom.hash_many(batch, secret=secret).to_pylist() == expected
@@ -94,7 +94,7 @@ def test_a_row_with_a_null_is_a_null(name: str) -> None:
     values = FIELDS[name].to_pylist()
     holes = pa.array([None if i % 3 == 1 else v for i, v in enumerate(values)], FIELDS[name].type)
     table = pa.table({"k": range(N), "v": holes})
-    expected = hashed(rows(table.columns))
+    expected = hash_rows(rows(table.columns))
     assert [i for i, value in enumerate(expected) if value is None] == [1, 4]
     assert fullbloom.hash_many(table).to_pylist() == expected
     bloom = fullbloom.BloomFilter(100)
@@ -110,7 +110,7 @@ def test_columns_with_different_chunks_agree() -> None:
         for i, column in enumerate(FIELDS.values())
     ]
     table = pa.table(columns, names=list(FIELDS))
-    expected = hashed(rows(table.columns))
+    expected = hash_rows(rows(table.columns))
     assert fullbloom.hash_many(table).to_pylist() == expected
     bloom, twin = fullbloom.BloomFilter(1000), fullbloom.BloomFilter(1000)
     answers = bloom.add_many(table)
@@ -152,7 +152,7 @@ def test_structs_nest_eight_deep() -> None:
     column: Any = pa.StructArray.from_arrays([FIELDS["i8"], FIELDS["text"]], ["a", "b"])
     for _ in range(7):
         column = pa.StructArray.from_arrays([column, FIELDS["u8"]], ["a", "b"])
-    expected = hashed([tupled(value) for value in column.to_pylist()])
+    expected = hash_rows([tupled(value) for value in column.to_pylist()])
     assert fullbloom.hash_many(column).to_pylist() == expected
     deeper = pa.StructArray.from_arrays([column, FIELDS["u8"]], ["a", "b"])
     with pytest.raises(fullbloom.KeyTypeError, match="nest 8"):
@@ -179,7 +179,7 @@ def test_polars_frames_hash_as_tuples(name: str) -> None:
     values = [None if None in row else tuple(map(tupled, row)) for row in frame.iter_rows()]
     hashes = fullbloom.hash_many(frame)
     assert isinstance(hashes, pl.Series)
-    assert hashes.to_list() == hashed(values)
+    assert hashes.to_list() == hash_rows(values)
     bloom = fullbloom.BloomFilter(100)
     bloom.update(frame)
     mask = bloom.contains_many(frame)
@@ -222,7 +222,7 @@ def test_pandas_frames_hash_as_tuples(name: str) -> None:
     frame, values = PANDAS[name]
     hashes = fullbloom.hash_many(frame)
     assert isinstance(hashes, pd.Series)
-    assert [None if pd.isna(value) else value for value in hashes] == hashed(values)
+    assert [None if pd.isna(value) else value for value in hashes] == hash_rows(values)
     assert hashes.index.equals(frame.index)
     assert hashes.name is None
     bloom = fullbloom.BloomFilter(100)
@@ -254,11 +254,11 @@ def test_numpy_records_are_the_tuples_of_their_fields() -> None:
     dtype = np.dtype([("a", "i4"), ("b", "U3"), ("c", "M8[ns]"), ("d", [("e", "f8")])])
     day = dt.datetime(2024, 2, 29)
     keys = np.array([(1, "x", day, (0.5,)), (2, "", day, (NAN,))], dtype)
-    expected = hashed([(1, "x", day, (0.5,)), (2, "", day, (NAN,))])
+    expected = hash_rows([(1, "x", day, (0.5,)), (2, "", day, (NAN,))])
     assert fullbloom.hash_many(keys).tolist() == expected
     assert fullbloom.hash_many(list(keys)) == expected
     plain = keys[["a", "b"]]
-    assert fullbloom.hash_many(plain).tolist() == hashed([(1, "x"), (2, "")])
+    assert fullbloom.hash_many(plain).tolist() == hash_rows([(1, "x"), (2, "")])
 
 
 def test_long_rows_hash_as_tuples() -> None:
@@ -266,6 +266,6 @@ def test_long_rows_hash_as_tuples() -> None:
     lengths = [*range(1985, 2060), 10_000]
     inner = pa.StructArray.from_arrays([pa.array(["y" * n for n in lengths]), pa.array(lengths)], ["p", "q"])
     table = pa.table({"a": ["x" * n for n in lengths], "b": range(len(lengths)), "c": inner})
-    assert fullbloom.hash_many(table).to_pylist() == hashed(rows(table.columns))
+    assert fullbloom.hash_many(table).to_pylist() == hash_rows(rows(table.columns))
     short = table.select(["a", "b"])
-    assert fullbloom.hash_many(short).to_pylist() == hashed(rows(short.columns))
+    assert fullbloom.hash_many(short).to_pylist() == hash_rows(rows(short.columns))

@@ -165,7 +165,7 @@ def test_series_hash_as_their_values(name: str) -> None:
 
 
 def test_a_float_column_of_integers_with_gaps_has_other_keys_until_it_is_cast() -> None:
-    """What pandas makes of whole numbers of which one is missing."""
+    """The column that pandas makes from whole numbers if one is missing."""
     bloom = fullbloom.BloomFilter(100)
     bloom.update([1, 3])
     keys = pd.Series([1, None, 3])

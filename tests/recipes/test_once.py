@@ -56,7 +56,7 @@ def wait_until(check):
     time.sleep(0.1)
 
 
-def seen():
+def make_filter():
     return BloomFilter(10_000, fpr=1e-9)
 
 
@@ -72,7 +72,7 @@ def test_a_task_sent_three_times_runs_once(app):
     runs = []
 
     @app.task(name="thrice")
-    @once(seen(), key="order", skipped="again")
+    @once(make_filter(), key="order", skipped="again")
     def work(order, note=""):
         runs.append(order)
         return note
@@ -111,7 +111,7 @@ def test_a_failed_body_is_retried_as_documented(app, mark, runs_wanted):
     runs = []
 
     @app.task(name=f"fails-{mark}")
-    @once(seen(), mark=mark)
+    @once(make_filter(), mark=mark)
     def work(order):
         runs.append(order)
         if len(runs) == 1:
@@ -140,7 +140,7 @@ def test_retries_are_parts_of_one_run(app, mark, how):
 
     options = {"autoretry_for": (ZeroDivisionError,), "retry_kwargs": {"countdown": 0}}
     chosen = options if how == "autoretry_for" else {}
-    work = app.task(bind=True, name=f"{how}-{mark}", **chosen)(once(seen(), mark=mark)(body))
+    work = app.task(bind=True, name=f"{how}-{mark}", **chosen)(once(make_filter(), mark=mark)(body))
     work_on(app)
     assert outcome(work.delay(5)) == "done"
     assert tries == [5, 5, 5]
@@ -153,7 +153,7 @@ def test_with_mark_after_two_concurrent_runs_both_execute(app):
     together, runs = threading.Barrier(2), []
 
     @app.task(name="both")
-    @once(seen(), mark="after")
+    @once(make_filter(), mark="after")
     def work(order):
         together.wait(PATIENCE)
         runs.append(order)
@@ -172,7 +172,7 @@ def test_a_message_delivered_again_is_no_retry(app, mark, runs_wanted):
     runs = []
 
     @app.task(name=f"delivered-{mark}")
-    @once(seen(), mark=mark)
+    @once(make_filter(), mark=mark)
     def work(order):
         runs.append(order)
         if len(runs) == 1:
@@ -227,7 +227,7 @@ def test_a_retry_after_an_error_of_the_filter_checks_it_again(app):
 
 
 def test_a_task_sent_by_another_is_not_mistaken_for_its_retry(app):
-    runs, filter_ = [], seen()
+    runs, filter_ = [], make_filter()
 
     @app.task(name="sent")
     @once(filter_)
@@ -249,7 +249,7 @@ def test_tasks_may_share_a_filter(app):
     def body(order):
         return order
 
-    filter_ = seen()
+    filter_ = make_filter()
     one = app.task(name="one")(once(filter_)(body))
     two = app.task(name="two")(once(filter_)(body))
     work_on(app)
@@ -272,7 +272,7 @@ def test_tasks_may_share_a_filter(app):
     ],
 )
 def test_the_key_is_made_from_the_arguments(key, first, same, other):
-    @once(seen(), key=key)
+    @once(make_filter(), key=key)
     def work(order, shop="a", tags=()):  # noqa: ARG001 - the test is about the key
         return "run"
 
@@ -281,7 +281,7 @@ def test_the_key_is_made_from_the_arguments(key, first, same, other):
 
 def test_arguments_are_checked_when_a_task_is_sent(app):
     @app.task(name="checked")
-    @once(seen())
+    @once(make_filter())
     def work(order):
         return order
 
@@ -292,10 +292,10 @@ def test_arguments_are_checked_when_a_task_is_sent(app):
 @pytest.mark.parametrize(
     ("filter_", "chosen", "error", "said"),
     [
-        (seen, {"mark": "during"}, ParameterError, "mark must be"),
+        (make_filter, {"mark": "during"}, ParameterError, "mark must be"),
         (lambda: 7, {}, None, ""),
         (
-            seen,
+            make_filter,
             {"key": "ordre"},
             ParameterError,
             r"key must name parameters of the task \(order\), got 'ordre'",
@@ -317,7 +317,7 @@ def test_invalid_arguments_are_refused_at_once(filter_, chosen, error, said):
 def test_objects_that_are_not_filters_or_keys_are_refused():
     with pytest.raises(ParameterTypeError, match="seen must be a filter"):
         once(7)
-    work = once(seen())(lambda order: order)
+    work = once(make_filter())(lambda order: order)
     with pytest.raises(KeyTypeError):
         work(None)
 

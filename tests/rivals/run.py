@@ -55,7 +55,7 @@ def main() -> int:
                 print(f"{suite.package:26} no copy with tests: --from FOLDER gives one")
                 continue
             results = run(suite, sources, Path(scratch))
-        row, lines = judge(results, *listed(stated, suite.package), why=options.why)
+        row, lines = judge(results, *list_exceptions(stated, suite.package), why=options.why)
         totals = [total + number for total, number in zip(totals, row, strict=True)]
         print(COLUMNS.format(suite.package, *row), *lines, sep="\n  ", flush=True)
         failed |= bool(row[3] or row[4])
@@ -122,7 +122,7 @@ def each_test(line: dict[str, str], place: Path) -> list[dict[str, str]]:
     return [{**line, "id": f"{name}::{function}"} for function in functions]
 
 
-def listed(stated: dict[str, dict], package: str) -> tuple[list[str], list[str]]:
+def list_exceptions(stated: dict[str, dict], package: str) -> tuple[list[str], list[str]]:
     """The tests of a package that are set apart, and its differences."""
     by_reason = stated["packages"].get(package, {})
     unknown = by_reason.keys() - stated["apart"].keys() - stated["reasons"].keys()

@@ -1,4 +1,4 @@
-"""Whose suites are run: where a copy of the sources has the tests, and what an adapter stands for."""
+"""Whose suites are run: where a copy of the sources has the tests, and which classes an adapter replaces."""
 
 from dataclasses import dataclass, field
 

@@ -38,14 +38,14 @@ class Bank:
 
 
 class BankKind:
-    """Stands for the kind where tests have a `support.Variant`."""
+    """The kind, for tests that take a `support.Variant`."""
 
     name = "bank"
 
     def can(self, _: str) -> bool:
         return False
 
-    def filled(self, pairs: Any, capacity: int, **settings: Any) -> Any:
+    def build_from(self, pairs: Any, capacity: int, **settings: Any) -> Any:
         del capacity  # owners with few keys each, one of which grows
         bank = fullbloom.FilterBank(4, **settings)
         for owner, key in pairs:
@@ -62,7 +62,7 @@ def pairs(keys: list[Any]) -> list[list[Any]]:
 
 
 def create(server: Any, **settings: Any) -> str:
-    """Create a bank of a service, of fifty keys an owner, and return its path."""
+    """Create a bank of a service, of fifty keys per owner, and return its path."""
     name = f"bank.{next(_NUMBERS)}"
     body = {"name": name, "kind": "bank", "capacity": 50, "seed": 7, **settings}
     answer = server.http.post("/v1/filters", json=body)
@@ -77,7 +77,7 @@ def post(server: Any, path: str, **body: Any) -> Any:
     return answer.json()
 
 
-def dumped(server: Any, path: str) -> bytes:
+def load_dump(server: Any, path: str) -> bytes:
     """Return the file of a filter."""
     data: bytes = server.http.get(f"{path}/dump").content
     return data

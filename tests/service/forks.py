@@ -66,7 +66,7 @@ while True:
 
 
 class ServiceProcess:
-    """What tests use of `subprocess.Popen`."""
+    """The part of `subprocess.Popen` that tests use."""
 
     def __init__(self, words: list[str], log: int, environment: dict[str, str]):
         read, write = os.pipe()

@@ -1,4 +1,4 @@
-"""What tests of filters in Redis share."""
+"""Common parts of the tests of filters in Redis."""
 
 from __future__ import annotations
 

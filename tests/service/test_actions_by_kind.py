@@ -30,34 +30,34 @@ def kinds() -> list[Any]:
     return [*rows.values(), BankKind()]
 
 
-def added(f: Any, keys: list[Any]) -> list[Any]:
+def add(f: Any, keys: list[Any]) -> list[Any]:
     return [f.add(key) for key in keys]
 
 
-def found(f: Any, keys: list[Any]) -> list[Any]:
+def look_up(f: Any, keys: list[Any]) -> list[Any]:
     # A cascade has no `in`.
     return list(f.includes_many(keys) if hasattr(f, "includes_many") else f.contains_many(keys))
 
 
-def removed(f: Any, keys: list[Any]) -> list[Any]:
+def remove(f: Any, keys: list[Any]) -> list[Any]:
     return list(f.discard_many(keys))
 
 
-def counted(f: Any, keys: list[Any]) -> list[Any]:
+def count(f: Any, keys: list[Any]) -> list[Any]:
     return list(f.count_many(keys))
 
 
-def valued(f: Any, keys: list[Any]) -> list[Any]:
+def get_values(f: Any, keys: list[Any]) -> list[Any]:
     return [(f.label(key) or 0) if hasattr(f, "label") else f.get(key) for key in keys]
 
 
 #: Actions on keys: the member of the response, and the operation in a process.
 ON_KEYS: dict[str, tuple[str, Callable[[Any, list[Any]], list[Any]]]] = {
-    "add": ("new", added),
-    "check": ("found", found),
-    "remove": ("removed", removed),
-    "count": ("counts", counted),
-    "values": ("values", valued),
+    "add": ("new", add),
+    "check": ("found", look_up),
+    "remove": ("removed", remove),
+    "count": ("counts", count),
+    "values": ("values", get_values),
 }
 #: Actions on the whole filter, each tested below.
 WHOLE = {"clear", "advance", "merge", "clone", "positions"}
@@ -75,7 +75,7 @@ class Subject:
         if isinstance(variant, BankKind):
             self.keys = pairs(self.keys)
         options = {"universe": 1000} if variant.can("zones") else {}
-        self.file = variant.filled(self.keys, 1000, seed=7, **options).to_bytes()
+        self.file = variant.build_from(self.keys, 1000, seed=7, **options).to_bytes()
 
     def put(self) -> Any:
         """Put the filter back as it was, and return the one in this process."""

@@ -35,7 +35,7 @@ def fullbloom(*words, **environment):
     )
 
 
-def found(service, name, keys, **headers):
+def check_keys(service, name, keys, **headers):
     return service.http.post(f"/v1/filters/{name}/check", json={"keys": keys}, headers=headers).json()[
         "found"
     ]
@@ -72,13 +72,13 @@ def test_a_backup_is_restored(start, tmp_path):
     done = fullbloom("restore", copy, "--url", service.url, "--replace")
     assert done.returncode == 0, done.stderr
     for name in SIZES:
-        assert found(service, name, [name, "both", "after"]) == [True, True, False]
+        assert check_keys(service, name, [name, "both", "after"]) == [True, True, False]
     done = fullbloom("restore", copy, "--data", tmp_path / "other" / "data")
     assert done.returncode == 0, done.stderr
     assert service.stop() == 0
     second = start(folder="other")
     for name in SIZES:
-        assert found(second, name, [name, "both", "after"]) == [True, True, False]
+        assert check_keys(second, name, [name, "both", "after"]) == [True, True, False]
     host, _, port = second.resp.rpartition(":")
     with redis.Redis(host=host, port=int(port)) as client:
         assert client.get("note") == b"text"

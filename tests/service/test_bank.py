@@ -9,7 +9,7 @@ import struct
 import threading
 
 import pytest
-from service.banks import create, dumped, own, post
+from service.banks import create, load_dump, own, post
 from tests.support import eventually
 
 import fullbloom
@@ -26,7 +26,7 @@ def test_pairs_of_every_type_of_key_equal_a_bank_in_a_process(server):
     path, expected = create(server), own([])
     new = [expected.add(*pair) for pair in (*PAIRS, *PAIRS[:2])]
     assert post(server, f"{path}/add", keys=[*PAIRS, *PAIRS[:2]])["new"] == new
-    assert dumped(server, path) == expected.to_bytes()
+    assert load_dump(server, path) == expected.to_bytes()
     asked = [*PAIRS, ("alan", 7), ("sorting", "ada"), ("7", 2.5), (7, "2.5"), (1, ("a", 1)), ((1, "x"), "é")]
     assert post(server, f"{path}/check", keys=asked)["found"] == [pair in expected for pair in asked]
     assert post(server, f"{path}/check", key=PAIRS[5]) == {"found": True}
@@ -58,10 +58,10 @@ def test_every_form_of_a_body_adds_the_same_pairs(server):
             assert answer.status_code == 200, (form, answer.text)
             assert answer.json() == {member: [right] * 200, "keys": 200, "yes": 200}, (form, action)
         if form.endswith("hashes"):  # which do not show the types of their keys
-            found = fullbloom.loads(dumped(server, path))
+            found = fullbloom.loads(load_dump(server, path))
             assert found == expected
         else:
-            assert dumped(server, path) == expected.to_bytes(), form
+            assert load_dump(server, path) == expected.to_bytes(), form
 
 
 @pytest.mark.parametrize(
@@ -86,14 +86,14 @@ def test_every_form_of_a_body_adds_the_same_pairs(server):
         ("application/vnd.apache.arrow.stream", b"no stream"),
     ],
 )
-def test_what_is_no_pair_is_refused_and_changes_nothing(server, form, body):
+def test_a_key_that_is_not_a_pair_is_refused_and_changes_nothing(server, form, body):
     path = create(server)
     post(server, f"{path}/add", key=["ada", "sorting"])
-    before = dumped(server, path)
+    before = load_dump(server, path)
     for action in ("add", "check"):
         answer = server.http.post(f"{path}/{action}", content=body, headers={"content-type": form})
         assert answer.status_code in (400, 413, 422), (action, answer.text)
-        assert dumped(server, path) == before
+        assert load_dump(server, path) == before
 
 
 def test_a_stream_of_one_column_is_refused(server):
@@ -110,7 +110,7 @@ def test_a_stream_of_one_column_is_refused(server):
         headers = {"content-type": "application/vnd.apache.arrow.stream"}
         answer = server.http.post(f"{path}/add", content=sink.getvalue(), headers=headers)
         assert answer.status_code == 400, answer.text
-    assert fullbloom.loads(dumped(server, path)).num_added == 0
+    assert fullbloom.loads(load_dump(server, path)).num_added == 0
 
 
 def test_too_many_pairs_are_refused(new_service):
@@ -186,18 +186,18 @@ def test_banks_are_merged_cloned_cleared_and_swapped(server):
     expected.merge(own(second))
     name = other.rpartition("/")[2]
     assert server.http.post(f"{one}/merge", json={"source": name}).status_code == 200
-    assert dumped(server, one) == expected.to_bytes()
+    assert load_dump(server, one) == expected.to_bytes()
     clone = server.http.post(f"{one}/clone", json={"name": name, "replace": True})
     assert clone.status_code == 201, clone.text
-    assert dumped(server, other) == expected.to_bytes()
+    assert load_dump(server, other) == expected.to_bytes()
     unlike = create(server, capacity=51)
     refused = server.http.post(f"{one}/merge", json={"source": unlike.rpartition("/")[2]})
     assert (refused.status_code, refused.json()["code"]) == (422, "incompatible"), refused.text
     assert server.http.post(f"{one}/clear").status_code == 204
-    assert fullbloom.loads(dumped(server, one)).num_added == 0
+    assert fullbloom.loads(load_dump(server, one)).num_added == 0
 
 
-def test_what_a_bank_cannot_do_is_refused_with_the_name_of_its_class(server):
+def test_unsupported_operations_of_a_bank_name_its_class(server):
     path = create(server)
     post(server, f"{path}/add", key=["ada", 1])
     for action in ("remove", "count", "values"):
@@ -240,10 +240,10 @@ def test_owners_and_growth_beyond_a_limit_are_refused(new_service):
     assert server.http.get("/v1/service").json()["nbytes"] == total
 
 
-def test_a_dump_that_lies_is_refused_and_the_service_goes_on(server):
+def test_a_forged_dump_is_refused_and_the_service_continues(server):
     path = create(server)
     post(server, f"{path}/add", keys=[[n % 30, n] for n in range(900)])
-    data, rng = dumped(server, path), random.Random(5)
+    data, rng = load_dump(server, path), random.Random(5)
     statuses = set()
     for _ in range(150):
         lie = bytearray(data)
@@ -263,14 +263,16 @@ def test_a_keyed_bank_is_opened_with_its_secret_only(new_service):
     assert created["keyed"] is True
     post(server, f"{path}/add", keys=PAIRS)
     with pytest.raises(fullbloom.errors.ParameterError, match="secret="):
-        fullbloom.loads(dumped(server, path))
+        fullbloom.loads(load_dump(server, path))
     secret = bytes.fromhex(server.http.get(f"{path}/secret").json()["secret"])
-    bank = fullbloom.loads(dumped(server, path), secret=secret)
+    bank = fullbloom.loads(load_dump(server, path), secret=secret)
     assert all(pair in bank for pair in PAIRS)
     alone = server.http.post(f"{path}/owners/export", json={"owner": "ada"}).content
     assert "sorting" in fullbloom.loads(alone, secret=secret)
     assert (
-        server.http.put(f"{path}/dump", content=dumped(server, path), params={"replace": "true"}).status_code
+        server.http.put(
+            f"{path}/dump", content=load_dump(server, path), params={"replace": "true"}
+        ).status_code
         == 201
     )
 

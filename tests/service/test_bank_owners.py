@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from service.banks import connect, create, dumped, own, post
+from service.banks import connect, create, load_dump, own, post
 
 import fullbloom
 
@@ -53,7 +53,7 @@ def test_owners_are_listed_described_cleared_removed_and_exported(server):
     expected.clear_owner("heavy")
     expected.remove_owner(7)
     expected.remove_owner(("a", 1))
-    assert dumped(server, path) == expected.to_bytes()
+    assert load_dump(server, path) == expected.to_bytes()
     for action in ("info", "export"):
         answer = server.http.post(f"{path}/owners/{action}", json={"owner": "nobody"})
         assert (answer.status_code, answer.json()["code"]) == (404, "missing"), answer.text
@@ -62,7 +62,7 @@ def test_owners_are_listed_described_cleared_removed_and_exported(server):
 def test_wrong_requests_about_owners_are_refused(server):
     path = create(server)
     post(server, f"{path}/add", key=["ada", 1])
-    before = dumped(server, path)
+    before = load_dump(server, path)
     deep = "[" * 70 + "]" * 70
     for action in ("info", "export", "clear", "remove"):
         for body in (
@@ -86,7 +86,7 @@ def test_wrong_requests_about_owners_are_refused(server):
         assert server.http.get(f"{path}/owners", params=params).status_code == 400
     stale = server.http.post(f"{path}/owners/clear", json={"owner": "ada"}, headers={"if-match": '"1-1"'})
     assert stale.status_code == 412
-    assert dumped(server, path) == before
+    assert load_dump(server, path) == before
     assert server.http.post("/v1/filters/nothing/owners/clear", json={"owner": "a"}).status_code == 404
 
 
@@ -181,7 +181,7 @@ def test_commands_and_requests_change_the_same_owners(server):
             batch.execute_command("BLOOM.ADD", name, "ada", "z")
             batch.execute_command("BLOOM.REMOVEOWNER", name, "alan")
             assert batch.execute() == [[1, 0], [1], [1]]
-        assert fullbloom.loads(dumped(server, path)) == own([("ada", "z")])
+        assert fullbloom.loads(load_dump(server, path)) == own([("ada", "z")])
         for words in (
             ["BLOOM.ADD", name, "ada"],
             ["BLOOM.CHECK", name, "ada", "x", "alan"],
@@ -206,7 +206,7 @@ def test_commands_and_requests_change_the_same_owners(server):
                 Exception, match=r"(?i)pair|arguments|cannot|whole|count|bytes|capacity|words"
             ):
                 run(*words)
-        assert fullbloom.loads(dumped(server, path)) == own([("ada", "z")])
+        assert fullbloom.loads(load_dump(server, path)) == own([("ada", "z")])
         assert run("EXISTS", "never") == 0
         kinds = [row[1] for row in run("BLOOM.KINDS")]
         assert b"bank" in kinds

@@ -59,16 +59,16 @@ class Subject:
             options = {"universe": 1000} if self.variant.can("zones") else {}
             own = range(60) if numbers else KEYS
             self.client.execute_command(
-                "BLOOM.RESTORE", self.name, self.variant.filled(own, 1000, seed=7, **options).to_bytes()
+                "BLOOM.RESTORE", self.name, self.variant.build_from(own, 1000, seed=7, **options).to_bytes()
             )
         elif self.kind == BANK:
-            own_pairs = BankKind().filled(pairs(KEYS), 1000, seed=7)
+            own_pairs = BankKind().build_from(pairs(KEYS), 1000, seed=7)
             self.client.execute_command("BLOOM.RESTORE", self.name, own_pairs.to_bytes())
         elif self.kind in OTHERS:
-            add, *options = OTHERS[self.kind]
+            command, *options = OTHERS[self.kind]
             self.client.execute_command("BLOOM.CREATE", self.name, "KIND", self.kind, "keyed", "no", *options)
             for key in KEYS:
-                self.client.execute_command(add, self.name, key)
+                self.client.execute_command(command, self.name, key)
         elif self.kind == NOTE:
             self.client.execute_command("SET", self.name, "text")
 
@@ -95,11 +95,11 @@ class Subject:
         return self.client.execute_command(f"{family}.MEXISTS", self.name, *keys)
 
 
-def packed(keys: list[str]) -> bytes:
+def pack(keys: list[str]) -> bytes:
     return b"".join(struct.pack("<I", len(key)) + key.encode() for key in keys)
 
 
-def hashed(keys: list[str]) -> bytes:
+def hash_keys(keys: list[str]) -> bytes:
     return b"".join(struct.pack("<Q", h) for h in fullbloom.hash_many(keys, seed=7))
 
 
@@ -111,7 +111,7 @@ def bits(answers: list[bool]) -> bytes:
 # What a process answers, by operation; afterwards its filter is as the service's should be.
 
 
-def added(f: Any, keys: list[str]) -> list[Any]:
+def add(f: Any, keys: list[str]) -> list[Any]:
     return [f.add(key) for key in keys]
 
 
@@ -122,23 +122,23 @@ def added_hashed(f: Any, keys: list[Any]) -> list[Any]:
 
 
 def added_absent(f: Any, keys: list[str]) -> list[Any]:
-    return [int(not found(f, [key])[0] and [f.add(key)] != []) for key in keys]
+    return [int(not look_up(f, [key])[0] and [f.add(key)] != []) for key in keys]
 
 
-def removed(f: Any, keys: list[str]) -> list[Any]:
+def remove(f: Any, keys: list[str]) -> list[Any]:
     return list(f.discard_many(keys))
 
 
-def found(f: Any, keys: list[str]) -> list[Any]:
+def look_up(f: Any, keys: list[str]) -> list[Any]:
     # A closed world has no `in`.
     return list(f.includes_many(keys) if hasattr(f, "includes_many") else f.contains_many(keys))
 
 
-def counted(f: Any, keys: list[str]) -> list[Any]:
+def count(f: Any, keys: list[str]) -> list[Any]:
     return list(f.count_many(keys))
 
 
-def valued(f: Any, keys: list[str]) -> list[Any]:
+def get_values(f: Any, keys: list[str]) -> list[Any]:
     return [(f.label(key) or 0) if hasattr(f, "label") else f.get(key) for key in keys]
 
 
@@ -146,40 +146,40 @@ Form = tuple["Callable[[str, list[str]], list[Any]]", "Callable[[list[Any]], Any
 ONE: Form = (lambda name, keys: [name, keys[0]], lambda answers: int(answers[0]))
 MANY: Form = (lambda name, keys: [name, *keys], lambda answers: [int(a) for a in answers])
 ITEMS: Form = (lambda name, keys: [name, "ITEMS", *keys], MANY[1])
-PACKED: Form = (lambda name, keys: [name, packed(keys)], bits)
+PACKED: Form = (lambda name, keys: [name, pack(keys)], bits)
 VALUES: Form = (MANY[0], list)
-HASHES: Form = (lambda name, keys: [name, hashed(keys)], PACKED[1])
+HASHES: Form = (lambda name, keys: [name, hash_keys(keys)], PACKED[1])
 STORED = (ONE[0], lambda _: 1)
 ALL_STORED = (ITEMS[0], lambda answers: [1] * len(answers))
 
 #: Commands about keys: their words, what the answers in a process look like on the wire, and the operation.
 ON_KEYS: dict[str, tuple[Form, Any]] = {
-    "bf.add": (ONE, added),
-    "bf.madd": (MANY, added),
-    "bf.insert": (ITEMS, added),
-    "bf.exists": (ONE, found),
-    "bf.mexists": (MANY, found),
-    "cf.add": (STORED, added),
+    "bf.add": (ONE, add),
+    "bf.madd": (MANY, add),
+    "bf.insert": (ITEMS, add),
+    "bf.exists": (ONE, look_up),
+    "bf.mexists": (MANY, look_up),
+    "cf.add": (STORED, add),
     "cf.addnx": (ONE, added_absent),
-    "cf.insert": (ALL_STORED, added),
+    "cf.insert": (ALL_STORED, add),
     "cf.insertnx": (ITEMS, added_absent),
-    "cf.exists": (ONE, found),
-    "cf.mexists": (MANY, found),
-    "cf.del": (ONE, removed),
-    "cf.count": (ONE, counted),
-    "bloom.add": (MANY, added),
-    "bloom.check": (MANY, found),
-    "bloom.remove": (MANY, removed),
-    "bloom.count": (MANY, counted),
-    "bloom.values": (VALUES, valued),
-    "bloom.padd": (PACKED, added),
-    "bloom.pcheck": (PACKED, found),
-    "bloom.premove": (PACKED, removed),
+    "cf.exists": (ONE, look_up),
+    "cf.mexists": (MANY, look_up),
+    "cf.del": (ONE, remove),
+    "cf.count": (ONE, count),
+    "bloom.add": (MANY, add),
+    "bloom.check": (MANY, look_up),
+    "bloom.remove": (MANY, remove),
+    "bloom.count": (MANY, count),
+    "bloom.values": (VALUES, get_values),
+    "bloom.padd": (PACKED, add),
+    "bloom.pcheck": (PACKED, look_up),
+    "bloom.premove": (PACKED, remove),
     "bloom.hadd": (HASHES, added_hashed),
-    "bloom.hcheck": (HASHES, found),
-    "bloom.hremove": (HASHES, removed),
+    "bloom.hcheck": (HASHES, look_up),
+    "bloom.hremove": (HASHES, remove),
 }
-LOOK_UPS = {name for name, (_, operation) in ON_KEYS.items() if operation in {found, counted, valued}}
+LOOK_UPS = {name for name, (_, operation) in ON_KEYS.items() if operation in {look_up, count, get_values}}
 NAME: Callable[[str], list[Any]] = lambda name: [name]  # noqa: E731
 #: Commands about a filter as a whole, or its name, that change nothing of it.
 ASKING: dict[str, Callable[[str], list[Any]]] = {
@@ -263,7 +263,7 @@ def is_refusal(answer: Any) -> bool:
 
 
 def in_process(operation: Any, f: Any, keys: list[str]) -> list[Any] | None:
-    """What a process answers; None where the kind cannot."""
+    """The result in a process; None if the kind lacks the operation."""
     try:
         return operation(f, keys)
     except (AttributeError, TypeError, ValueError):
@@ -317,29 +317,29 @@ def test_commands_on_keys_equal_a_filter_in_a_process(client, kind):
 
 
 def says_no(answer: Any) -> bool:
-    """True of a refusal, and of a look-up that finds nothing."""
+    """True for a refusal, and for a lookup that finds nothing."""
     return is_refusal(answer) or not any(answer if isinstance(answer, list | bytes) else [answer])
 
 
 def check_foreign(
     subject: Subject, command: str, operation: Any, keys: list[str], answer: Any, before: bytes | None
 ) -> None:
-    """Compare a filter of RedisBloom's, which this process does not have, with what it tells of itself."""
+    """Compare a filter of RedisBloom's, which this process does not have, with its own info."""
     case, now = (subject.kind, command, keys, answer), subject.tell(*keys)
     cuckoo = subject.kind == "redisbloom-cuckoo"
     known = [int(key in KEYS) for key in keys]
     listed = [answer] if isinstance(answer, int) else answer
     takes_hashes = command in {"bloom.hadd", "bloom.hcheck", "bloom.hremove"}
-    if takes_hashes or operation is valued or (operation in {removed, counted} and not cuckoo):
+    if takes_hashes or operation is get_values or (operation in {remove, count} and not cuckoo):
         assert is_refusal(answer), case
-    elif operation is removed:
+    elif operation is remove:
         assert not is_refusal(answer), case
         info = subject.client.execute_command("CF.INFO", subject.name)
         left = dict(zip(info[::2], info[1::2], strict=True))[b"Number of items inserted"]
         assert left == len(KEYS) - len({key for key in keys if key in KEYS}), case
-    elif operation is counted:
+    elif operation is count:
         assert listed == known, case
-    elif operation is found:
+    elif operation is look_up:
         assert listed == known or answer == bits(known), case
         assert subject.bytes() == before, case
     else:
@@ -401,7 +401,7 @@ def test_dumps_in_pieces_are_loaded_or_refused(client, kind):
 def test_commands_on_whole_filters_equal_a_filter_in_a_process(client, kind):
     subject = Subject(client, kind)
 
-    def done(command: str, *words: Any) -> tuple[Any, bytes | None, bytes | None]:
+    def run_command(command: str, *words: Any) -> tuple[Any, bytes | None, bytes | None]:
         subject.put()
         before = subject.bytes()
         answer = ask(subject, command, *words)
@@ -411,14 +411,14 @@ def test_commands_on_whole_filters_equal_a_filter_in_a_process(client, kind):
 
     there = int(kind != ABSENT)
     for command in ("DEL", "UNLINK"):
-        assert done(command, subject.name)[::2] == (there, None)
+        assert run_command(command, subject.name)[::2] == (there, None)
     client.execute_command("DEL", "renamed")
-    answer, before, after = done("RENAME", subject.name, "renamed")
+    answer, before, after = run_command("RENAME", subject.name, "renamed")
     assert is_refusal(answer) or after is None
     subject.name = "renamed"
     assert subject.bytes() == before
     subject.name = f"one:{name_of(kind)}"
-    answer, before, after = done("SET", subject.name, "other")
+    answer, before, after = run_command("SET", subject.name, "other")
     assert (after == b"other") if kind in (NOTE, ABSENT) else is_refusal(answer)
 
     for command, operation in (
@@ -426,7 +426,7 @@ def test_commands_on_whole_filters_equal_a_filter_in_a_process(client, kind):
         ("BLOOM.MERGE", lambda f: f.merge(f.copy())),
     ):
         words = [subject.name] * (2 if command == "BLOOM.MERGE" else 1)
-        answer, before, after = done(command, *words)
+        answer, before, after = run_command(command, *words)
         f = subject.load(before)
         right = None if f is None else in_process(lambda f, _: [operation(f)], f, [])  # noqa: B023
         if right is None:
@@ -438,22 +438,22 @@ def test_commands_on_whole_filters_equal_a_filter_in_a_process(client, kind):
         ("BLOOM.CLEAROWNER", lambda f: f.clear_owner("heavy")),
         ("BLOOM.REMOVEOWNER", lambda f: f.remove_owner("heavy")),
     ):
-        answer, before, after = done(command, subject.name, "heavy", "absent")
+        answer, before, after = run_command(command, subject.name, "heavy", "absent")
         if kind == BANK:
             f = subject.load(before)
             operation(f)
             assert (answer, after) == ([1, 0], f.to_bytes()), command
         else:
             assert is_refusal(answer), (name_of(kind), command)
-    answer, before, after = done("BLOOM.ADVANCE", subject.name, 10)
+    answer, before, after = run_command("BLOOM.ADVANCE", subject.name, 10)
     window = subject.variant is not None and getattr(fullbloom.loads(before), "window", None)
     assert is_refusal(answer) or isinstance(window, float), (name_of(kind), answer)
-    answer, before, after = done("BLOOM.SETPAIR", subject.name, "fresh 1", 2)
+    answer, before, after = run_command("BLOOM.SETPAIR", subject.name, "fresh 1", 2)
     if subject.variant is None or not (subject.variant.can("pairs") or subject.variant.can("valued")):
         assert is_refusal(answer), (name_of(kind), "BLOOM.SETPAIR")
     elif not is_refusal(answer):
         assert client.execute_command("BLOOM.VALUES", subject.name, "fresh 1")[0] >= 2
-    answer, before, after = done("CF.COMPACT", subject.name)
+    answer, before, after = run_command("CF.COMPACT", subject.name)
     takes_out = subject.variant is not None and hasattr(subject.variant.cls, "discard")
     assert is_refusal(answer) == (not (takes_out or kind == "redisbloom-cuckoo")), (name_of(kind), answer)
     if not is_refusal(answer):

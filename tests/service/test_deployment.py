@@ -1,4 +1,4 @@
-"""What ``deploy/`` holds fits the service: its unit, its container, its dashboard."""
+"""The files in ``deploy/`` match the service: its unit, its container, its dashboard."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ BODIES = {
 }
 
 
-def found(service, name, keys):
+def check_keys(service, name, keys):
     return service.http.post(f"/v1/filters/{name}/check", json={"keys": keys}).json()["found"]
 
 
@@ -34,8 +34,8 @@ def test_freeze_builds_each_kind_from_each_body_type(service, kind, form):
     result = instance.json()
     assert (result["kind"], result["keyed"]) == (kind, True)
     assert 0.98 * len(TEXTS) < result["num_added"] <= len(TEXTS)  # a Golomb set counts different codes
-    assert all(found(service, name, TEXTS))
-    assert sum(found(service, name, ABSENT)) < 60  # 20 expected, 4.4 the deviation
+    assert all(check_keys(service, name, TEXTS))
+    assert sum(check_keys(service, name, ABSENT)) < 60  # 20 expected, 4.4 the deviation
     assert service.http.post(f"/v1/filters/{name}/add", json={"key": "x"}).status_code == 422
     again = service.http.post(
         url, params={"kind": kind}, content=BODIES[form], headers={"content-type": form}
@@ -43,14 +43,14 @@ def test_freeze_builds_each_kind_from_each_body_type(service, kind, form):
     assert again.status_code == 409
     fewer = {"kind": kind, "replace": True}
     assert service.http.post(url, params=fewer, json={"keys": ["only"]}).status_code == 201
-    assert found(service, name, ["only", *TEXTS[:50]]).count(True) < 10
+    assert check_keys(service, name, ["only", *TEXTS[:50]]).count(True) < 10
 
 
 def test_freeze_accepts_numbers_and_tuples_and_the_dump_opens(service, tmp_path):
     keys = [1, 2.5, True, ["a", 1], "text", -(1 << 70)]
     url = "/v1/filters/mixed/freeze"
     assert service.http.post(url, params={"kind": "ribbon"}, json={"keys": keys}).status_code == 201
-    assert all(found(service, "mixed", keys))
+    assert all(check_keys(service, "mixed", keys))
     path = tmp_path / "mixed.bloom"
     path.write_bytes(service.http.get("/v1/filters/mixed/dump").content)
     secret = bytes.fromhex(service.http.get("/v1/filters/mixed/secret").json()["secret"])

@@ -91,7 +91,7 @@ def body(draw):
     return json.dumps(value(draw)).encode()
 
 
-def packed(draw, data, encoding):
+def pack(draw, data, encoding):
     if encoding is None or draw.random() < 0.2:
         return data
     if "zip" in encoding.lower():
@@ -99,7 +99,7 @@ def packed(draw, data, encoding):
     return zlib.compress(data)
 
 
-def changed(draw, data):
+def change(draw, data):
     """The bytes with a few changes of a fuzzer's kinds."""
     out = bytearray(data)
     for _ in range(draw.randrange(4)):
@@ -120,7 +120,7 @@ def request(draw):
     """The bytes of a request that is mostly one."""
     method, path = draw.choice(ROUTES)
     data, encoding = body(draw), draw.choice(ENCODINGS)
-    data = packed(draw, data, encoding)
+    data = pack(draw, data, encoding)
     lines = [f"{method} {path} HTTP/1.1", "Host: localhost", f"Content-Type: {draw.choice(TYPES)}"]
     if encoding is not None:
         lines.append(f"Content-Encoding: {encoding}")
@@ -134,7 +134,7 @@ def request(draw):
 
 
 def heard(address, data, pieces):
-    """What the service says to bytes that come in pieces; nothing where it closes while they still come."""
+    """The reply to bytes sent in pieces; empty if the service closes before all are sent."""
     parts = []
     try:
         with socket.create_connection(address, timeout=30) as one:
@@ -205,7 +205,7 @@ def test_mutated_requests_get_a_response_or_a_closed_connection(beside, seed):
     draw = random.Random(seed)
     seen = set()
     for turn in range(ROUNDS):
-        data = b"".join(changed(draw, request(draw)) for _ in range(draw.choice([1, 1, 1, 2, 3])))
+        data = b"".join(change(draw, request(draw)) for _ in range(draw.choice([1, 1, 1, 2, 3])))
         said = heard(address, data, draw.choice([1, 1, 2, 5]))
         assert said == b"" or said.startswith(b"HTTP/1.1 "), (seed, turn, data[:300], said[:300])
         found = statuses(said)
@@ -226,7 +226,7 @@ def test_bodies_of_every_type_and_encoding_are_processed_or_refused(beside):
             headers = {"content-type": kind}
             if encoding is not None:
                 headers["content-encoding"] = encoding
-            data = changed(draw, packed(draw, body(draw), encoding))
+            data = change(draw, pack(draw, body(draw), encoding))
             if path == "/v1/tokens":
                 data = data[:50]  # no token comes of it, by which nobody else would be answered
             answer = service.http.request(method, path, content=data, headers=headers)

@@ -1,4 +1,4 @@
-"""What one port made, the other knows: filters, keys, tokens."""
+"""Both ports share filters, keys and tokens."""
 
 from __future__ import annotations
 
@@ -149,14 +149,14 @@ def test_exec_runs_its_commands_without_interleaving(service):
                     pipeline.execute_command("BLOOM.CHECK", "one", "y")
                 pipeline.execute_command(*names)
                 first, *_, last = pipeline.execute()
-                assert counted(first) == counted(last)
+                assert count(first) == count(last)
     finally:
         stop.set()
         for thread in threads:
             thread.join(30)
 
 
-def counted(stats):
+def count(stats):
     """Names of filters and what was added to each, of an answer of BLOOM.STATS."""
     return {name: facts[b"num_added"] for name, facts in stats.items()}
 

@@ -1,4 +1,4 @@
-"""``If-Match`` is held against the version that is changed: two clients never change one version."""
+"""``If-Match`` is compared with the version that is changed: two clients never change one version."""
 
 from __future__ import annotations
 

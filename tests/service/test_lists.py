@@ -1,4 +1,4 @@
-"""Lists of filters are searched, sorted and paged by the service, with figures where they are asked for."""
+"""Lists of filters are searched, sorted and paged by the service, with figures on request."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def filled(new_service):
     return service, names
 
 
-def listed(service, **query):
+def list_filters(service, **query):
     answer = service.http.get("/v1/filters", params=query)
     assert answer.status_code == 200, answer.text
     return answer.json()
@@ -50,7 +50,7 @@ def test_pages_are_in_the_order_of_a_figure(filled, sort, order):
     service, names = filled
     found = []
     for page in range(1, 7):
-        answer = listed(service, sort=sort, order=order, page=page, limit=7, figures="true")
+        answer = list_filters(service, sort=sort, order=order, page=page, limit=7, figures="true")
         assert (answer["total"], answer["next"]) == (40, None)
         found += answer["filters"]
     assert sorted(info["name"] for info in found) == sorted(names)
@@ -75,10 +75,10 @@ def test_a_search_finds_the_names_with_its_parts_in_order(filled, search):
         return True
 
     expected = sorted(name for name in names if has(name))
-    answer = listed(service, search=search, page=1, limit=1000)
+    answer = list_filters(service, search=search, page=1, limit=1000)
     assert [info["name"] for info in answer["filters"]] == expected
     assert answer["total"] == len(expected)
-    by_name = listed(service, search=search, limit=1000)
+    by_name = list_filters(service, search=search, limit=1000)
     assert [info["name"] for info in by_name["filters"]] == expected
     assert by_name["total"] is None
 
@@ -88,7 +88,7 @@ def test_a_search_goes_on_after_a_name(filled):
     expected = sorted(name for name in names if "1" in name)
     found, after = [], ""
     while after is not None:
-        answer = listed(service, search="1", after=after, limit=3)
+        answer = list_filters(service, search="1", after=after, limit=3)
         found += [info["name"] for info in answer["filters"]]
         after = answer["next"]
     assert found == expected
@@ -96,18 +96,18 @@ def test_a_search_goes_on_after_a_name(filled):
 
 def test_figures_have_the_fill_and_the_operations_a_second(filled):
     service, _ = filled
-    plain = listed(service, limit=1)["filters"][0]
+    plain = list_filters(service, limit=1)["filters"][0]
     assert (plain["fill"], plain["operations"]) == (None, None)
     name = plain["name"]
     query = {"search": name, "page": 1, "figures": "true"}
     counted = service.http.get(f"/v1/filters/{name}").json()
-    first = listed(service, **query)["filters"][0]
+    first = list_filters(service, **query)["filters"][0]
     assert first["fill"] == counted["fill"] > 0
     assert first["estimated"] == counted["estimated"]
     begun = time.monotonic()
     service.http.post(f"/v1/filters/{name}/check", json={"keys": list(range(5000))}).raise_for_status()
     time.sleep(1.1)
-    rate = listed(service, **query)["filters"][0]["operations"]
+    rate = list_filters(service, **query)["filters"][0]["operations"]
     assert 0 < rate <= 5000 / 1.0
     assert rate >= 5000 / (time.monotonic() - begun + 60)
 
@@ -118,7 +118,7 @@ def test_the_fill_of_a_large_filter_is_that_of_its_last_sample(start):
     query = {"page": 1, "figures": "true"}
     service.http.post("/v1/filters/large/add", json={"keys": list(range(50_000))}).raise_for_status()
     deadline = time.monotonic() + 30
-    while (fill := listed(service, **query)["filters"][0]["fill"]) in {None, 0.0}:
+    while (fill := list_filters(service, **query)["filters"][0]["fill"]) in {None, 0.0}:
         assert time.monotonic() < deadline
         time.sleep(0.1)
     assert fill == service.http.get("/v1/filters/large").json()["fill"]
@@ -153,7 +153,7 @@ def test_queries_out_of_range_are_refused(filled, query):
 
 def test_pages_beyond_the_last_are_empty(filled):
     for sort in ("name", "keys"):
-        answer = listed(filled[0], page=100_000, limit=1000, sort=sort)
+        answer = list_filters(filled[0], page=100_000, limit=1000, sort=sort)
         assert answer == {"filters": [], "next": None, "total": 40}
 
 

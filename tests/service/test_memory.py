@@ -63,7 +63,7 @@ def zeros(nbytes):
     return pa.array(memoryview(bytes(nbytes)).cast("q"))
 
 
-def filled(piece, head=b"", tail=b"", nbytes=REQUEST - MIB):
+def fill_body(piece, head=b"", tail=b"", nbytes=REQUEST - MIB):
     return head + piece * ((nbytes - len(head) - len(tail)) // len(piece)) + tail
 
 
@@ -81,17 +81,20 @@ def endless(path, method=b"POST"):
 def rows():
     """Requests by the row of the table that they press."""
     add, check = b"/v1/filters/big/add", b"/v1/filters/big/check"
-    texts = filled(b'"' + b"0123456789" * 6 + b'",', b'{"keys":[', b"1]}")
-    numbers = filled(b"1,", b'{"keys":[', b"1]}", 2 * 10**6)
-    lines = filled(b"x\n", nbytes=200 * MIB)
+    texts = fill_body(b'"' + b"0123456789" * 6 + b'",', b'{"keys":[', b"1]}")
+    numbers = fill_body(b"1,", b'{"keys":[', b"1]}", 2 * 10**6)
+    lines = fill_body(b"x\n", nbytes=200 * MIB)
     freeze = b"/v1/filters/frozen/freeze?kind=ribbon&replace=true"
     window = zstandard.ZstdCompressor(
         compression_params=zstandard.ZstdCompressionParameters(window_log=23, enable_ldm=True)
     )
     return {
         "json": [post(add, texts), post(check, numbers), post(check, numbers, accept="application/x-ndjson")],
-        "lines": [post(add, filled(b"\n"), TEXT), post(check, filled(b"key\n", nbytes=4 * 10**6), TEXT)],
-        "ndjson": [post(check, filled(b"1\n", nbytes=2 * 10**6), "application/x-ndjson")],
+        "lines": [
+            post(add, fill_body(b"\n"), TEXT),
+            post(check, fill_body(b"key\n", nbytes=4 * 10**6), TEXT),
+        ],
+        "ndjson": [post(check, fill_body(b"1\n", nbytes=2 * 10**6), "application/x-ndjson")],
         "other routes": [
             endless(b"/v1/filters"),
             endless(b"/v1/tokens"),
@@ -99,7 +102,7 @@ def rows():
         ],
         "gzip": [post(add, gzip.compress(lines, 1), TEXT, content_encoding="gzip")],
         "zstd": [
-            post(add, window.compress(filled(b"x" * 1000 + b"\n")), TEXT, content_encoding="zstd"),
+            post(add, window.compress(fill_body(b"x" * 1000 + b"\n")), TEXT, content_encoding="zstd"),
             post(add, zstandard.compress(bytes(200 * MIB)), TEXT, content_encoding="zstd"),
         ],
         "arrow": [
@@ -107,8 +110,8 @@ def rows():
             post(check, stream(zeros(REQUEST)), ARROW),
             post(add, stream(zeros(400 * MIB)), ARROW),
         ],
-        "put": [post(b"/v1/filters/put/dump?replace=true", filled(b"x"), method=b"PUT"), DUMP],
-        "freeze": [post(freeze, filled(b"12345678\n", nbytes=9 * 10**6), TEXT)],
+        "put": [post(b"/v1/filters/put/dump?replace=true", fill_body(b"x"), method=b"PUT"), DUMP],
+        "freeze": [post(freeze, fill_body(b"12345678\n", nbytes=9 * 10**6), TEXT)],
         "page": [b"GET /v1/filters?limit=1000 HTTP/1.1\r\nHost: localhost\r\n\r\n"],
         "history": [b"GET /v1/filters/big/history?limit=10000 HTTP/1.1\r\nHost: localhost\r\n\r\n"],
         "dump": [b"GET /v1/filters/big/dump HTTP/1.1\r\nHost: localhost\r\n\r\n"],
@@ -291,7 +294,7 @@ def test_a_small_filter_has_little_overhead(tmp_path):
 
 
 def test_sampling_continues_from_the_previous_sample(start):
-    """A sample tells of what was changed or asked since the one before, however many there are."""
+    """A sample covers all filters changed or queried since the previous one, however many there are."""
     service = start(FULLBLOOM_HISTORY__EVERY="0.2")
     names = [f"many:{i}" for i in range(450)]  # more than are sampled at once
     for name in names:
@@ -315,7 +318,7 @@ STREAM_LIMITS = Limits(request_bytes=1 << 20, batch_keys=100_000)
 
 
 class Held:
-    """What a request holds, without a service."""
+    """The memory of a request, without a service."""
 
     nbytes = 0
 

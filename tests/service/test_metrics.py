@@ -70,7 +70,7 @@ def ask(service, name, action, keys):
 
 @pytest.fixture(scope="module")
 def filled(service):
-    """Every kind twice, once within its capacity and once beyond, with what was asked of it."""
+    """Every kind twice, once within its capacity and once beyond, with the traffic of each."""
     traffic = {}
     for kind in KINDS:
         for name, count in ((f"{kind}:in", CAPACITY // 2), (f"{kind}:over", 3 * CAPACITY)):

@@ -14,7 +14,7 @@ from fullbloom.service.registry.upgrade import upgrade
 
 
 def described(engine):
-    """What the database says of its tables, in an order of its own."""
+    """The description of the tables by the database, in a fixed order."""
     about = inspect(engine)
     return {
         table: {
@@ -87,7 +87,7 @@ def test_migrations_keep_the_rows_of_the_first_version(tmp_path):
 
 
 def test_a_registry_file_is_private_to_its_owner(tmp_path):
-    """Whoever makes it, as ``fullbloom token create`` may with the usual mask: it may hold secrets."""
+    """Also if ``fullbloom token create`` creates it with the usual mask, because it may hold secrets."""
     before = os.umask(0o022)
     try:
         registry = Registry(f"sqlite:///{tmp_path}/r.db")

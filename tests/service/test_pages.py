@@ -121,7 +121,7 @@ def test_the_smallest_form_that_the_client_takes_is_sent(folder):
     assert len(tags) == 3
 
 
-def test_names_with_a_hash_are_kept_for_ever_and_others_checked(folder):
+def test_names_with_a_hash_are_cached_permanently_and_others_checked(folder):
     pages = Pages({"/": folder})
     assert (
         header(ask(pages, "/assets/index-Abcd1234.js"), "cache-control")

@@ -56,9 +56,12 @@ def test_two_nodes_share_one_registry_of_names_and_tokens(start, database):
         try:
             return client.execute_command("BF.EXISTS", "mine", "alan")
         except redis.ResponseError as error:
-            return "lives on" in str(error)
+            return "is stored on" in str(error)
 
-    with redis.Redis(host, int(port)) as client, pytest.raises(redis.ResponseError, match="mine lives on"):
+    with (
+        redis.Redis(host, int(port)) as client,
+        pytest.raises(redis.ResponseError, match="mine is stored on"),
+    ):
         eventually(is_told)
         client.execute_command("BF.ADD", "mine", "alan")
 

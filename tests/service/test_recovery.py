@@ -12,14 +12,14 @@ from service.forks import create_token, run
 KEYS = [f"key-{number}" for number in range(50)]
 
 
-def refused(data) -> str:
+def start_refused(data) -> str:
     """Start a service that must not start: what it says."""
     said = run("serve", "--data", data, "--http", "127.0.0.1:0", "--resp", "none", check=2)
     assert said.count("\n") == 1, said
     return said
 
 
-def found(service, **headers) -> int:
+def count_own(service, **headers) -> int:
     answer = service.http.post("/v1/filters/seen/check", json={"keys": KEYS}, headers=headers)
     assert answer.status_code == 200, answer.text
     return sum(answer.json()["found"])
@@ -41,7 +41,7 @@ def test_a_lost_registry_grants_no_access(filled):
     filled.kill()
     for name in ("registry.db", "registry.db-wal", "registry.db-shm"):
         (data / name).unlink(missing_ok=True)
-    said = refused(data)
+    said = start_refused(data)
     assert str(data / "tokens") in said
     assert "registry.db" in said
     assert "token create" in said
@@ -50,7 +50,7 @@ def test_a_lost_registry_grants_no_access(filled):
     filled.start()
     assert filled.http.get("/v1/filters").status_code == 401
     assert filled.http.get("/v1/filters", headers={"authorization": f"Bearer {token}"}).status_code == 401
-    assert found(filled, authorization=f"Bearer {fresh}") == len(KEYS)
+    assert count_own(filled, authorization=f"Bearer {fresh}") == len(KEYS)
 
 
 def test_a_missing_token_registry_is_detected_at_the_next_start(filled):
@@ -58,10 +58,10 @@ def test_a_missing_token_registry_is_detected_at_the_next_start(filled):
     create_token(data)
     run("token", "revoke", "root", "--data", data)
     filled.stop()
-    assert str(data / "tokens") in refused(data)
+    assert str(data / "tokens") in start_refused(data)
     (data / "tokens").unlink()
     filled.start()
-    assert found(filled) == len(KEYS)
+    assert count_own(filled) == len(KEYS)
 
 
 def test_a_lost_or_damaged_node_file_is_refused(filled):
@@ -73,12 +73,12 @@ def test_a_lost_or_damaged_node_file_is_refused(filled):
             path.unlink()
         else:
             path.write_bytes(damaged)
-        said = refused(path.parent)
+        said = start_refused(path.parent)
         assert str(path) in said
         assert name.decode().strip() in said
     path.write_bytes(name)
     filled.start()
-    assert found(filled) == len(KEYS)
+    assert count_own(filled) == len(KEYS)
 
 
 def test_each_damaged_file_is_refused_or_recovered(filled, tmp_path):
@@ -113,7 +113,7 @@ def test_each_damaged_file_is_refused_or_recovered(filled, tmp_path):
                 assert file.name.partition("-")[0] in said, (file, said)
             else:
                 started += 1
-                assert found(filled) == len(KEYS), file
+                assert count_own(filled) == len(KEYS), file
                 filled.kill()
     assert started > 0
 

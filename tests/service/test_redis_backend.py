@@ -54,7 +54,7 @@ def test_an_add_on_one_process_is_found_by_the_other_at_once(two, name):
     eventually(lambda: second.http.get("/v1/filters", params={"prefix": name}).json()["filters"])
 
 
-def test_answers_tell_of_a_filter_over_capacity(two, name):
+def test_responses_report_a_filter_over_capacity(two, name):
     """As those about a filter in memory do, in the body and in a header, on each process that adds."""
     first, second = two
     for backend in ("redis", "memory"):
@@ -280,7 +280,7 @@ def test_resp_reports_the_backend(two, name):
     for service in two:
         host, _, port = service.resp.rpartition(":")
 
-        def refused(host=host, port=port):
+        def ask_resp(host=host, port=port):
             with redis.Redis(host, int(port)) as client:
                 try:
                     client.execute_command("BF.EXISTS", name, "ada")
@@ -288,7 +288,7 @@ def test_resp_reports_the_backend(two, name):
                     return str(error)
             return None
 
-        assert "lives on Redis: the HTTP port asks for it" in eventually(refused)
+        assert "is stored on Redis; use the HTTP port" in eventually(ask_resp)
 
 
 def test_resp_refuses_to_create_redis_filters_and_names_http(two, name):
@@ -312,12 +312,12 @@ def test_statistics_cover_all_processes(two, name):
     ask(second, name, "add", keys=list(range(50, 150)))
     ask(second, name, "check", keys=list(range(140, 160)))
 
-    def summed():
+    def sum_counters():
         info = first.http.get(f"/v1/filters/{name}").json()
         result = tuple(info[word] for word in ("adds", "new", "hits", "misses"))
         return result if sum(result) == 370 else None
 
-    adds, new, hits, misses = eventually(summed)
+    adds, new, hits, misses = eventually(sum_counters)
     assert (adds, hits + misses) == (200, 20)
     assert 145 <= new <= 150
     assert 10 <= hits <= 12

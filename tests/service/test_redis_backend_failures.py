@@ -297,7 +297,7 @@ def test_concurrent_creations_and_deletions_of_a_name_are_atomic(two, client):
     [thread.join(300) for thread in threads]
     assert not odd, (odd[:5], outcome)
     assert outcome["create", 201] > 5
-    # What a delete told is one delete each: none of two is told of the same filter.
+    # Each delete is reported once; two clients never report the same one.
     left = sum(service.http.delete("/v1/filters/one").status_code == 204 for service in two)
     assert outcome["delete", 204] + left == outcome["create", 201]
     assert client.keys("*one*") == []

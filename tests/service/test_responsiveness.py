@@ -34,7 +34,7 @@ class Watch:
         self._service, self._end = service, threading.Event()
         self.longest = {"http": 0.0, "resp": 0.0}
 
-    def _asked(self, port, address, question):
+    def _ask_repeatedly(self, port, address, question):
         host, _, number = address.rpartition(":")
         with socket.create_connection((host, int(number)), timeout=60) as one:
             while not self._end.is_set():
@@ -48,7 +48,7 @@ class Watch:
         healthz = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
         http = self._service.url.removeprefix("http://")
         asked = [("http", http, healthz), ("resp", self._service.resp, b"PING\r\n")]
-        self._threads = [threading.Thread(target=self._asked, args=one) for one in asked]
+        self._threads = [threading.Thread(target=self._ask_repeatedly, args=one) for one in asked]
         for thread in self._threads:
             thread.start()
         return self
@@ -59,24 +59,24 @@ class Watch:
             thread.join()
 
 
-def repeated(piece, head=b"", tail=b""):
+def repeat(piece, head=b"", tail=b""):
     return head + piece * ((SIZE - len(head) - len(tail)) // len(piece)) + tail
 
 
 BODIES = {
-    "few large keys": (repeated(b'"' + b"x" * 60_000 + b'",', b'{"keys":[', b'"x"]}'), {}, 200),
-    "keys": (repeated(b'"' + b"0123456789" * 6 + b'",', b'{"keys":[', b"1]}"), {}, 200),
-    "more keys than a request may have": (repeated(b"1,", b'{"keys":[', b"1]}"), {}, 413),
-    "one array": (repeated(b"1,", b'{"key":[', b"1]}"), {}, 413),
-    "arrays in arrays": (repeated(b"[", b'{"key":'), {}, 400),
-    "another member": (repeated(b"[1],", b'{"keys":[1],"x":[', b"1]}"), {}, 200),
-    "half a text": (repeated(b"x", b'{"key":"'), {}, 400),
-    "escapes": (repeated(b"\\u0041", b'{"key":"', b'"}'), {}, 413),
-    "lines of JSON": (repeated(b"1\n"), LINES, 413),
-    "blank lines": (repeated(b"\n"), LINES, 200),
-    "empty keys": (repeated(b"\n"), TEXT, 413),
-    "packed": (gzip.compress(repeated(b"\n")), {**TEXT, "content-encoding": "gzip"}, 413),
-    "digits": (repeated(b"1" * 4000 + b",", b'{"keys":[', b"1]}"), {}, 200),
+    "few large keys": (repeat(b'"' + b"x" * 60_000 + b'",', b'{"keys":[', b'"x"]}'), {}, 200),
+    "keys": (repeat(b'"' + b"0123456789" * 6 + b'",', b'{"keys":[', b"1]}"), {}, 200),
+    "more keys than a request may have": (repeat(b"1,", b'{"keys":[', b"1]}"), {}, 413),
+    "one array": (repeat(b"1,", b'{"key":[', b"1]}"), {}, 413),
+    "arrays in arrays": (repeat(b"[", b'{"key":'), {}, 400),
+    "another member": (repeat(b"[1],", b'{"keys":[1],"x":[', b"1]}"), {}, 200),
+    "half a text": (repeat(b"x", b'{"key":"'), {}, 400),
+    "escapes": (repeat(b"\\u0041", b'{"key":"', b'"}'), {}, 413),
+    "lines of JSON": (repeat(b"1\n"), LINES, 413),
+    "blank lines": (repeat(b"\n"), LINES, 200),
+    "empty keys": (repeat(b"\n"), TEXT, 413),
+    "packed": (gzip.compress(repeat(b"\n")), {**TEXT, "content-encoding": "gzip"}, 413),
+    "digits": (repeat(b"1" * 4000 + b",", b'{"keys":[', b"1]}"), {}, 200),
 }  # fmt: skip
 
 

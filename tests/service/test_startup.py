@@ -1,4 +1,4 @@
-"""What keeps the service from starting: one clear line, exit code 2."""
+"""A failed start prints one clear line and exits with code 2."""
 
 from __future__ import annotations
 

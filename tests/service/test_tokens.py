@@ -95,7 +95,7 @@ def made_token(data):
 
 
 def pinged(address, *before):
-    """What the RESP port at `address` says to PING, from this machine."""
+    """The reply of the RESP port at `address` to PING, from this machine."""
     port = int(address.rpartition(":")[2])
     with (
         socket.create_connection(("127.0.0.1", port), timeout=20) as client,
@@ -291,7 +291,7 @@ def timers(port, other):
     raise AssertionError("no such connection")
 
 
-@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="the kernel tells of no connections")
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="the kernel lists no connections")
 def test_idle_connections_use_keepalive(service):
     http = int(service.url.rpartition(":")[2])
     resp = int(service.resp.rpartition(":")[2])
@@ -303,7 +303,7 @@ def test_idle_connections_use_keepalive(service):
 
 
 def test_a_half_written_secret_of_a_crash_is_ignored(start, tmp_path):
-    """What a crash leaves of its making harms nothing."""
+    """A file left by a crash during its creation does no harm."""
     data = tmp_path / "one" / "data"
     data.mkdir(parents=True)
     (data / "secret.key.new").write_bytes(b"half")

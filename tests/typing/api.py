@@ -1,4 +1,4 @@
-"""What a type checker must see: checked with ``mypy --strict``, never run.
+"""Types that a checker must infer: checked with ``mypy --strict``, never run.
 
 ``assert_type`` fails the check when an inferred type differs from the one written here.
 """
@@ -29,7 +29,7 @@ def one_key(f: BloomFilter) -> None:
 
 
 def batches(f: BloomFilter) -> None:
-    """A batch answers in the caller's kind; update answers nothing."""
+    """A batch returns its results in the container type of the keys; update returns nothing."""
     assert_type(f.contains_many([1, 2]), list[bool])
     assert_type(f.add_many(range(2), threads=2), list[bool])
     assert_type(f.contains_many(np.arange(3)), NDArray[np.bool_])
@@ -78,7 +78,7 @@ def annotated(
     h: list[Any],
     i: Any,
 ) -> None:
-    """What users write at their own parameters."""
+    """Annotations that users write for their own parameters."""
     f.update(a, b, c, d, e, g, h, i)
     assert_type(f.contains_many(a), list[bool])
     assert_type(f.contains_many(c), list[bool])

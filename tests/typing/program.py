@@ -55,7 +55,7 @@ def learn(target: Addable, *batches: Keys) -> int:
     return target.num_added
 
 
-def known(f: Filter, keys: Iterable[Key]) -> list[Key]:
+def list_known(f: Filter, keys: Iterable[Key]) -> list[Key]:
     """List the keys that any filter knows."""
     return [key for key in keys if key in f]
 
@@ -102,7 +102,7 @@ def main(folder: Path) -> int:
     pages = [visit.page for visit in feed.fresh(visits)]
     print(learn(counts, pages, (f"/{i}" for i in range(2))), top(counts, set(pages), least=6))
     growing = ScalableBloomFilter(100, fpr=0.01)
-    print(learn(growing, range(50), np.arange(100), [now, now.date()]), known(growing, [7, 7.5, now]))
+    print(learn(growing, range(50), np.arange(100), [now, now.date()]), list_known(growing, [7, 7.5, now]))
     print(let_go(counts, ["/0", "/none"]), [hits.size for hits in split(feed.seen, np.arange(4))])
     everything = feed.seen | feed.seen.copy()
     everything.update(pages)

@@ -30,7 +30,7 @@ Complaints = dict[int, str]
 
 
 def mypy(folder: Path) -> dict[str, Complaints]:
-    """What mypy says of the programs in ``folder``."""
+    """The report of mypy on the programs in ``folder``."""
     pytest.importorskip("mypy", reason="mypy is not installed: pip install -r requirements/dev.txt")
     command = [sys.executable, "-m", "mypy", "--config-file", "mypy.ini", "."]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
@@ -42,7 +42,7 @@ def mypy(folder: Path) -> dict[str, Complaints]:
 
 
 def pyright(folder: Path) -> dict[str, Complaints]:
-    """What pyright says of them."""
+    """The report of pyright on them."""
     program = shutil.which("pyright", path=str(Path(sys.executable).parent))
     if program is None:
         pytest.skip("pyright is not installed: pip install -r requirements/dev.txt")
@@ -58,7 +58,7 @@ def pyright(folder: Path) -> dict[str, Complaints]:
 
 
 def page_as_program(page: Path) -> str:
-    """The examples of a page but for those that show an error."""
+    """The examples of a page except those that show an error."""
     parser, lines = doctest.DocTestParser(), []
     for block in blocks(page):
         if block.kind == "python":
@@ -89,7 +89,7 @@ OF_A_WORLD = (
 
 
 def mistakes(name: str) -> list[str]:
-    """Wrong calls of a class, one a line; ``f`` is an instance."""
+    """Wrong calls of a class, one per line; ``f`` is an instance."""
     known, row = getattr(fullbloom, name), ROWS[name]
     if registry.is_built(row, "included", "excluded"):
         return [*(line.format(name) for line in OF_A_WORLD), f'{name}.open("x", mode="{name}")']
@@ -210,7 +210,7 @@ def program(lines: Callable[[str], list[str]]) -> str:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """All programs, and how they are to be read: as strictly as can be, pages as their readers would."""
+    """All programs, and how to check them: as strictly as possible, pages as their readers would."""
     at = tmp_path_factory.mktemp("programs")
     for name in ("api.py", "program.py"):
         shutil.copy(HERE / name, at / name)

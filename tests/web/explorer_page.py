@@ -78,7 +78,7 @@ new MutationObserver((_, observer) => {
 
 
 class Served(http.server.SimpleHTTPRequestHandler):
-    """The built page in a subfolder; every path that was asked for is noted."""
+    """The built page in a subfolder; every requested path is recorded."""
 
     extensions_map: ClassVar = {
         **http.server.SimpleHTTPRequestHandler.extensions_map,

@@ -34,7 +34,7 @@ def reset(connection: socket.socket) -> None:
 
 
 def read_head(connection: socket.socket) -> bytes:
-    """Return the lines before the body, and what came with them; nothing if the client went away."""
+    """Return the lines before the body, and the bytes after them; nothing if the client disconnected."""
     head = b""
     while b"\r\n\r\n" not in head:
         more = connection.recv(1 << 16)

@@ -88,7 +88,7 @@ def spell(key: Any) -> Any:
     return {"int": str(key)} if isinstance(key, int) else {"str": key}
 
 
-def shown(value: Any) -> Any:
+def show(value: Any) -> Any:
     """A value of info(): JSON of JavaScript has no whole numbers beyond 2^53."""
     return f"{value}n" if isinstance(value, int) and abs(value) >= SAFE else value
 
@@ -103,7 +103,7 @@ def answers_of(name: str, keys: dict[str, list[Any]]) -> dict[str, Any]:
     return {
         "name": name,
         "secret": secret.hex() if secret else None,
-        "info": {field: shown(value) for field, value in instance.info().items()},
+        "info": {field: show(value) for field, value in instance.info().items()},
         "answers": {kind: "".join("01"[yes] for yes in ask(some)) for kind, some in keys.items()},
         "positions": {kind: [instance.positions(key) for key in some] for kind, some in keys.items()}
         if hasattr(instance, "positions")
@@ -116,7 +116,7 @@ def recipe(variant: Variant) -> dict[str, Any]:
     keys = make.contents(variant.id)
     capacity = 20 if variant.can("stages") else make.SMALL.get(variant.name, 120)
     options: dict[str, Any] = dict(make.NARROW.get(variant.name, {}))
-    instance = variant.filled(keys, capacity, 0.01, seed=7, **options)
+    instance = variant.build_from(keys, capacity, 0.01, seed=7, **options)
     given: dict[str, Any] = {"seed": 7, **options}
     names = [name for name, _, _ in variant.row["parameters"]]
     if variant.can("worlds"):

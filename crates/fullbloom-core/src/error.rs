@@ -68,7 +68,7 @@ impl fmt::Display for Error {
             | Error::Format(m)
             | Error::ReadOnly(m)
             | Error::Capacity(m) => f.write_str(m),
-            Error::Io(e, path) => write!(f, "{}: {e}", shown(path)),
+            Error::Io(e, path) => write!(f, "{}: {e}", display_name(path)),
         }
     }
 }
@@ -76,7 +76,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 /// A name for messages: invalid UTF-8 is escaped as `\xff`, so that two names never look alike.
-pub fn shown(name: impl AsRef<OsStr>) -> String {
+pub fn display_name(name: impl AsRef<OsStr>) -> String {
     let mut text = String::new();
     for chunk in name.as_ref().as_encoded_bytes().utf8_chunks() {
         text.push_str(chunk.valid());

@@ -139,7 +139,7 @@ fn gcd(mut a: Vec<u64>, mut b: Vec<u64>) -> Vec<u64> {
 }
 
 /// The polynomial of least degree with these values at these distinct points (Newton).
-fn interpolated(points: &[u64], values: &[u64]) -> Vec<u64> {
+fn interpolate(points: &[u64], values: &[u64]) -> Vec<u64> {
     let mut slopes = values.to_vec();
     for step in 1..points.len() {
         for i in (step..points.len()).rev() {
@@ -167,7 +167,7 @@ pub(crate) fn rational(points: &[u64], values: &[u64], most: usize) -> Option<[V
     for &point in points {
         whole = product(&whole, &[sub(0, point), 1]);
     }
-    let (mut before, mut upper) = (whole, interpolated(points, values));
+    let (mut before, mut upper) = (whole, interpolate(points, values));
     let (mut lower_before, mut lower) = (Vec::new(), vec![1]);
     while upper.len() > most + 1 {
         let quotient = divide(&mut before, &upper);
@@ -273,7 +273,7 @@ mod tests {
             let a = trim(a);
             let points: Vec<u64> = (0..a.len() as u64 + 3).map(|i| i * i + 7).collect();
             let values: Vec<u64> = points.iter().map(|&x| evaluate(&a, x)).collect();
-            prop_assert_eq!(interpolated(&points, &values), a);
+            prop_assert_eq!(interpolate(&points, &values), a);
         }
     }
 

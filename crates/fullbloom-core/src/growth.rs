@@ -41,7 +41,7 @@ impl Bound {
     }
 
     /// The bound of a copy, which shares no limit yet.
-    pub fn alone(&self) -> Self {
+    pub fn copy_alone(&self) -> Self {
         Self::of(self.most)
     }
 

@@ -1,7 +1,7 @@
 //! Which vector instructions this machine has, decided once at run time.
 //!
 //! All kernels set the same bits; the choice is speed only. AVX-512 was measured and left out: it
-//! gains nothing over AVX2 (5.5-6.0 against 4.8-6.4 ns a key in cache, equal beyond it).
+//! gains nothing over AVX2 (5.5-6.0 against 4.8-6.4 ns per key in cache, equal beyond it).
 
 use std::sync::atomic::{AtomicU8, Ordering};
 

@@ -2,7 +2,7 @@
 //!
 //! Dependencies point one way only; `scripts/check_crates.py` checks this table:
 //!
-//! | room | holds | may use |
+//! | module | holds | may use |
 //! |---|---|---|
 //! | [`error`] | the one error type | nothing |
 //! | [`growth`] | limits on the growth of a filter | nothing |
@@ -28,6 +28,7 @@
 //! | [`exact`] | sets of integers without false positives | error, field, isa, key, cells, scheme, sizing, container, structure, registry |
 //! | [`reconcile`] | the differences of two sets, by messages as long as the differences | error, field, isa, key, cells, hash, scheme, sizing, container, structure, registry |
 //! | [`chain`] | structures made of filters: growing filters and cascades | error, growth, isa, key, cells, hash, scheme, sizing, container, structure, registry, bloom, counting, labelled, static_filters, table |
+//! | [`entries`] | operations by what an entry consists of, for all structures | error, structure, registry, bloom, counting, window, labelled, table, static_filters, exact, reconcile, chain |
 //! | [`bank`] | millions of small filters in one memory | error, growth, isa, key, cells, scheme, sizing, parallel, container, structure, bloom, chain |
 //! | [`wire`] | filters in strings of a Redis server: commands of a batch as one buffer, replies as answers | error, key, cells, scheme, sizing, bloom, counting |
 //! | [`text`] | for the command line: records of a stream, candidate duplicates | error, cells, key, structure |
@@ -38,6 +39,7 @@ pub mod cells;
 pub mod chain;
 pub mod container;
 pub mod counting;
+pub mod entries;
 pub mod error;
 pub mod exact;
 mod field;

@@ -140,7 +140,7 @@ macro_rules! variants {
                 adds: open [key], can: [remove count merge bits map], stage: pairs, false_negatives: OnMisuse,
                 layouts: [], ns: [44.0, 12.0],
                 merging: "the fingerprints of both, stored again; FilterFull when they do not fit",
-                formula: "1 - (1 - 1/(2^f - 1))^(2 b a), a items a slot",
+                formula: "1 - (1 - 1/(2^f - 1))^(2 b a), a items per slot",
                 paper: "Fan, Andersen, Kaminsky, Mitzenmacher, Cuckoo filter: practically better than Bloom, CoNEXT 2014",
                 once: true,
             }
@@ -158,7 +158,7 @@ macro_rules! variants {
                 adds: open [key], can: [map], stage: fingerprints, false_negatives: Never,
                 layouts: [], ns: [47.0, 39.0],
                 merging: "not defined: keys that overflowed into the spare cannot be moved back to bins",
-                formula: "a 2^-r + share p', a items a slot, share E[(X - k)+] / (a k) passed on to a spare of rate p'",
+                formula: "a 2^-r + share p', a items per slot, share E[(X - k)+] / (a k) passed on to a spare of rate p'",
                 paper: "Even, Even, Morrison, Prefix filter: practically and theoretically better than Bloom, PVLDB 15(7), 2022",
                 once: true,
             }
@@ -167,7 +167,7 @@ macro_rules! variants {
                 adds: open [key], can: [remove count merge grow map], stage: no, false_negatives: OnMisuse,
                 layouts: [], ns: [45.0, 12.0],
                 merging: "the fingerprints of both, stored again, with any numbers of stages; FilterFull when they do not fit",
-                formula: "1 - (1 - 1/(2^f - 1))^(2 b a s), a items a slot in s stages",
+                formula: "1 - (1 - 1/(2^f - 1))^(2 b a s), a items per slot in s stages",
                 paper: "Chen, Liao, Jin, Wu, The dynamic cuckoo filter, ICNP 2017",
                 once: true, fixed: [("max_stages", 1)],
             }
@@ -184,7 +184,7 @@ macro_rules! variants {
                 adds: built [key], can: [map], stage: no, false_negatives: Never,
                 layouts: [], ns: [54.0, 6.9],
                 merging: "not defined: cells solve for the keys of one set",
-                formula: "2^-bits; 1.125 (arity 3) or 1.075 (arity 4) cells a key, more below a million keys",
+                formula: "2^-bits; 1.125 (arity 3) or 1.075 (arity 4) cells per key, more below a million keys",
                 paper: "Graf, Lemire, Binary fuse filters: fast and smaller than xor filters, ACM JEA 27, 2022",
             }
             {
@@ -192,7 +192,7 @@ macro_rules! variants {
                 adds: built [key], can: [map], stage: no, false_negatives: Never,
                 layouts: [], ns: [79.0, 6.7],
                 merging: "not defined: cells solve for the keys of one set",
-                formula: "2^-bits; 1.23 cells a key",
+                formula: "2^-bits; 1.23 cells per key",
                 paper: "Graf, Lemire, Xor filters: faster and smaller than Bloom and cuckoo filters, ACM JEA 25, 2020",
             }
             {
@@ -208,7 +208,7 @@ macro_rules! variants {
                 adds: built [key], can: [merge overlap map], stage: no, false_negatives: Never,
                 layouts: [], ns: [20.0, 93.0],
                 merging: "the union of the sorted values: the set of all keys, byte for byte; FilterFull if they exceed the capacity",
-                formula: "n / F, F = capacity / fpr; P + 1 + 1/((1 - fpr)^(-2^P) - 1) bits a key, P = floor(log2(ln 2 / fpr))",
+                formula: "n / F, F = capacity / fpr; P + 1 + 1/((1 - fpr)^(-2^P) - 1) bits per key, P = floor(log2(ln 2 / fpr))",
                 paper: "Golomb, Run-length encodings, IEEE Trans. Information Theory 12(3), 1966; Putze, Sanders, Singler, Cache-, hash- and space-efficient Bloom filters, WEA 2007",
             }
             {
@@ -216,7 +216,7 @@ macro_rules! variants {
                 adds: built [key value], can: [value map], stage: no, false_negatives: Never,
                 layouts: [], ns: [92.0, 11.0],
                 merging: "not defined: cells solve for the pairs of one map",
-                formula: "2^-c of absent keys have a value; 1.125 (arity 3) or 1.075 (arity 4) cells of v + c bits a key, more below a million keys",
+                formula: "2^-c of absent keys have a value; 1.125 (arity 3) or 1.075 (arity 4) cells of v + c bits per key, more below a million keys",
                 paper: "Chazelle, Kilian, Rubinfeld, Tal, The Bloomier filter: an efficient data structure for static support lookup tables, SODA 2004",
             }
             {

@@ -1,7 +1,7 @@
 //! From core errors to the exceptions of `fullbloom.errors`, where the tree is defined.
 
 use fullbloom_core::Error;
-use fullbloom_core::error::shown;
+use fullbloom_core::error::display_name;
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -94,7 +94,7 @@ pub(crate) fn convert(py: Python<'_>, error: Error) -> PyErr {
                     .map_or_else(|_| e.to_string(), |text| text.to_string());
                 PyErr::new::<pyo3::exceptions::PyOSError, _>((errno, text, path))
             }
-            None => PyErr::new::<pyo3::exceptions::PyOSError, _>(format!("{}: {e}", shown(path))),
+            None => PyErr::new::<pyo3::exceptions::PyOSError, _>(format!("{}: {e}", display_name(path))),
         },
     }
 }

@@ -10,7 +10,7 @@ use fullbloom_core::error::{Error, Result};
 use fullbloom_core::registry;
 use fullbloom_core::structure::Loadable;
 pub(crate) use fullbloom_core::structure::opening::OpenOptions;
-use fullbloom_core::structure::opening::{check_payload, named};
+use fullbloom_core::structure::opening::{check_payload, with_path};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
@@ -56,13 +56,13 @@ pub(crate) fn read_open_options(
         "full" => Verify::Full,
         _ => return Err(parameter(py, format!("verify must be \"header\" or \"full\", got {verify:?}"))),
     };
-    let max_bytes = max_bytes.map_or(Ok(u64::MAX), |bytes| parameters::whole("max_bytes", bytes, 1))?;
+    let max_bytes = max_bytes.map_or(Ok(u64::MAX), |bytes| parameters::parse_whole("max_bytes", bytes, 1))?;
     Ok(OpenOptions { verify, secret: parameters::secret(secret)?, max_bytes })
 }
 
 /// Opens the file at `path` and checks its header.
 pub(crate) fn open(path: &Path) -> Result<OpenFile> {
-    named(OpenFile::new(path), path)
+    with_path(OpenFile::new(path), path)
 }
 
 /// What the arguments of a class's `open` name: a file that is not written in place, its path, and how to read it.
@@ -94,7 +94,7 @@ pub(crate) fn open_write(path: &Path, wanted: &OpenOptions) -> Result<BloomFilte
         }
         wanted.load(&parsed, registry::BLOOM, |span| Memory::from_map_mut(writer.map_mut()?, span.offset, span.len / 8))
     };
-    let mut filter: BloomFilter = named(load(), path)?;
+    let mut filter: BloomFilter = with_path(load(), path)?;
     filter.attach(writer)?;
     Ok(filter)
 }
@@ -105,7 +105,7 @@ pub(crate) fn check_sound<F: Loadable>(filter: &F) -> Result<()> {
     if container.sections.iter().all(|section| section.checksum.is_none()) {
         return Ok(());
     }
-    container.sections.iter().try_for_each(|section| section.checked().map(drop))?;
+    container.sections.iter().try_for_each(|section| section.check().map(drop))?;
     filter.check_cells()
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use fullbloom_core::bloom::{BaseHash, Layout, Shape, based};
+use fullbloom_core::bloom::{BaseHash, Layout, Shape, with_base_hash};
 use fullbloom_core::container::{kind, tag, unreadable};
 use fullbloom_core::error::Error;
 use fullbloom_core::isa::Isa;
@@ -48,7 +48,7 @@ fn hasher(
     hash: &str,
 ) -> PyResult<KeyHasher> {
     let hasher = parameters::read_hasher(seed.map_or(Ok(0), parameters::seed)?, secret)?;
-    based(hasher, hash).or_raise(py)
+    with_base_hash(hasher, hash).or_raise(py)
 }
 
 /// The 64-bit hash of a key, as every filter with this seed, secret and base hash sees it.
@@ -119,7 +119,7 @@ pub(crate) fn open<'py>(
     let path = files::path(path)?;
     if mode == Mode::Write {
         let filter = py.detach(|| files::open_write(&path, &wanted)).or_raise(py)?;
-        return Ok(Bound::new(py, BloomFilter::wrap(filter).within(wanted.max_bytes))?.into_any());
+        return Ok(Bound::new(py, BloomFilter::wrap(filter).with_limit(wanted.max_bytes))?.into_any());
     }
     let file = match py.detach(|| files::open(&path)) {
         Err(error @ Error::Format(_)) => {
@@ -251,8 +251,8 @@ pub(crate) fn size_for(
     fpr: &Bound<'_, PyAny>,
     #[pyo3(from_py_with = scheme_name)] scheme: Option<&str>,
 ) -> PyResult<(u64, u32)> {
-    let (capacity, fpr) = (parameters::whole("capacity", capacity, 1)?, parameters::real("fpr", fpr)?);
-    let named = Shape::named(parameters::text("layout", layout)?, scheme, BaseHash::Xxh3, capacity, fpr);
+    let (capacity, fpr) = (parameters::parse_whole("capacity", capacity, 1)?, parameters::real("fpr", fpr)?);
+    let named = Shape::from_names(parameters::text("layout", layout)?, scheme, BaseHash::Xxh3, capacity, fpr);
     let shape = named.or_raise(py)?;
     Ok((shape.num_bits, shape.num_hashes))
 }
@@ -261,8 +261,8 @@ pub(crate) fn size_for(
 #[pyfunction]
 #[pyo3(signature = (layout: "str", num_bits: "int") -> "list[tuple[int, int]]")]
 pub(crate) fn shapes_within(layout: &Bound<'_, PyAny>, num_bits: &Bound<'_, PyAny>) -> PyResult<Vec<(u64, u32)>> {
-    let num_bits = parameters::whole("num_bits", num_bits, 1)?;
-    let shapes = Shape::within(layout_of(layout)?, num_bits).or_raise(layout.py())?;
+    let num_bits = parameters::parse_whole("num_bits", num_bits, 1)?;
+    let shapes = Shape::list_layouts(layout_of(layout)?, num_bits).or_raise(layout.py())?;
     Ok(shapes.into_iter().map(|shape| (shape.num_bits, shape.num_hashes)).collect())
 }
 
@@ -270,7 +270,7 @@ pub(crate) fn shapes_within(layout: &Bound<'_, PyAny>, num_bits: &Bound<'_, PyAn
 #[pyfunction]
 #[pyo3(signature = (items: "int") -> "float")]
 pub(crate) fn least_fpr(items: &Bound<'_, PyAny>) -> PyResult<f64> {
-    Ok(sizing::least_fpr(parameters::whole("items", items, 0)? as f64))
+    Ok(sizing::least_fpr(parameters::parse_whole("items", items, 0)? as f64))
 }
 
 /// The law of the core with this name, for these numbers, which fullbloom.theory re-exports.
@@ -285,7 +285,7 @@ pub(crate) fn law(py: Python<'_>, name: &str, numbers: Vec<f64>) -> PyResult<f64
 #[pyfunction]
 #[pyo3(signature = (capacity: "int", fpr: "float") -> "str")]
 pub(crate) fn layout_for(capacity: &Bound<'_, PyAny>, fpr: &Bound<'_, PyAny>) -> PyResult<&'static str> {
-    let keys = parameters::whole("capacity", capacity, 1)?;
+    let keys = parameters::parse_whole("capacity", capacity, 1)?;
     let shape = Shape::auto(keys, parameters::real("fpr", fpr)?).or_raise(capacity.py())?;
     Ok(shape.layout.name())
 }
@@ -305,7 +305,7 @@ fn shape_of(
 ) -> PyResult<Shape> {
     let (named, scheme) = (layout_of(layout)?, Shape::scheme_named(scheme).or_raise(layout.py())?);
     let (num_bits, num_hashes) =
-        (parameters::whole("num_bits", num_bits, 1)?, parameters::whole("num_hashes", num_hashes, 1)?);
+        (parameters::parse_whole("num_bits", num_bits, 1)?, parameters::parse_whole("num_hashes", num_hashes, 1)?);
     Shape::explicit(named, scheme, num_bits, num_hashes).or_raise(layout.py())
 }
 

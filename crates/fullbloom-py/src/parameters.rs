@@ -45,7 +45,7 @@ fn is_whole(value: &Bound<'_, PyAny>) -> bool {
 }
 
 /// A whole number of at least `least`.
-pub(crate) fn whole(name: &str, value: &Bound<'_, PyAny>, least: u64) -> PyResult<u64> {
+pub(crate) fn parse_whole(name: &str, value: &Bound<'_, PyAny>, least: u64) -> PyResult<u64> {
     let py = value.py();
     if !is_whole(value) {
         let remedy = if value.is_instance_of::<PyFloat>() { " (write int(...) around it)" } else { "" };
@@ -59,12 +59,12 @@ pub(crate) fn whole(name: &str, value: &Bound<'_, PyAny>, least: u64) -> PyResul
 
 /// [`whole`] of an argument that may be missing or None.
 pub(crate) fn optional_whole(name: &str, value: Option<&Bound<'_, PyAny>>, least: u64) -> PyResult<Option<u64>> {
-    value.filter(|value| !value.is_none()).map(|value| whole(name, value, least)).transpose()
+    value.filter(|value| !value.is_none()).map(|value| parse_whole(name, value, least)).transpose()
 }
 
 /// A number of probes.
 pub(crate) fn num_hashes(value: &Bound<'_, PyAny>) -> PyResult<u32> {
-    let number = whole("num_hashes", value, 1)?;
+    let number = parse_whole("num_hashes", value, 1)?;
     u32::try_from(number)
         .map_err(|_| parameter(value.py(), format!("num_hashes must be between 1 and 64, got {number}")))
 }
@@ -150,17 +150,17 @@ impl<'py> FromPyObject<'_, 'py> for Kind {
 
 /// A seed: any 64-bit whole number.
 pub(crate) fn seed(value: &Bound<'_, PyAny>) -> PyResult<u64> {
-    whole("seed", value, 0)
+    parse_whole("seed", value, 0)
 }
 
 /// Threads: 1 and up.
 pub(crate) fn threads(value: &Bound<'_, PyAny>) -> PyResult<usize> {
-    whole("threads", value, 1).map(|n| usize::try_from(n).unwrap_or(usize::MAX))
+    parse_whole("threads", value, 1).map(|n| usize::try_from(n).unwrap_or(usize::MAX))
 }
 
 /// A limit on bytes: 1 and up.
 pub(crate) fn max_bytes(value: &Bound<'_, PyAny>) -> PyResult<u64> {
-    whole("max_bytes", value, 1)
+    parse_whole("max_bytes", value, 1)
 }
 
 /// A layout by name; `None` for `auto`.
@@ -196,7 +196,7 @@ pub(crate) fn create_hasher(seed: u64, value: Option<&Bound<'_, PyAny>>) -> PyRe
     };
     let drawn = value.py().import("secrets")?.call_method1("token_bytes", (16,))?;
     let drawn = secret(Some(&drawn))?;
-    Ok(drawn.map_or_else(|| KeyHasher::seeded(seed), |secret| KeyHasher::drawn(seed, &secret)))
+    Ok(drawn.map_or_else(|| KeyHasher::seeded(seed), |secret| KeyHasher::with_drawn_secret(seed, &secret)))
 }
 
 /// Reads the key hasher for a seed and a secret that the caller has.
@@ -218,7 +218,7 @@ pub(crate) trait Parameter<'a>: Sized {
 
 impl<'a> Parameter<'a> for u64 {
     fn read(name: &str, value: Argument<'a>) -> PyResult<Self> {
-        whole(name, value, 1)
+        parse_whole(name, value, 1)
     }
 }
 

@@ -41,7 +41,10 @@ impl Keys<'_, '_> {
             Keys::Hashes => lists::create_ints(py, hashes),
             Keys::Numbers(hasher) => {
                 let list = PyList::empty(py);
-                hashes.iter().filter_map(|&hash| hasher.signed_of(hash)).try_for_each(|number| list.append(number))?;
+                hashes
+                    .iter()
+                    .filter_map(|&hash| hasher.invert_signed(hash))
+                    .try_for_each(|number| list.append(number))?;
                 list.sort()?;
                 Ok(list)
             }
@@ -118,7 +121,7 @@ mod arguments {
 
     /// Reads `symbols=`.
     pub(super) fn symbols(value: &Bound<'_, PyAny>) -> PyResult<u64> {
-        crate::parameters::whole("symbols", value, 1)
+        crate::parameters::parse_whole("symbols", value, 1)
     }
 }
 
@@ -190,7 +193,7 @@ impl RatelessEncoder {
     /// Symbols created so far.
     #[getter]
     fn symbols(&self, py: Python<'_>) -> u64 {
-        self.lock.read(py, Encoder::sent)
+        self.lock.read(py, Encoder::num_sent)
     }
 }
 
@@ -272,7 +275,7 @@ impl RatelessDecoder {
     /// Symbols received so far.
     #[getter]
     fn symbols(&self, py: Python<'_>) -> u64 {
-        self.lock.read(py, Decoder::received)
+        self.lock.read(py, Decoder::num_received)
     }
 }
 
@@ -367,7 +370,7 @@ impl CharacteristicSketch {
         secret: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let (py, hasher) = (keys.py(), parameters::read_hasher(seed, secret)?);
-        let bound = parameters::whole("bound", bound, 1)?;
+        let bound = parameters::parse_whole("bound", bound, 1)?;
         let hashes = collect(keys, &hasher, hashed)?;
         let (mut last, mut raised) = (Instant::now(), None);
         let mut check = || {

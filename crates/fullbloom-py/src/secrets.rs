@@ -22,7 +22,10 @@ pub(crate) fn check_secret_taken(py: Python<'_>, hasher: &KeyHasher) -> PyResult
         return Ok(());
     }
     let remedy = "keep what take_secret() returns first";
-    Err(secret(py, format!("secret=True drew a secret that nobody has, so nobody could open the file; {remedy}")))
+    Err(secret(
+        py,
+        format!("secret=True drew a secret that was not taken yet, so the file could never be opened; {remedy}"),
+    ))
 }
 
 /// `take_secret()`.

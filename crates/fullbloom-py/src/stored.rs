@@ -8,7 +8,7 @@ use fullbloom_core::container::Container;
 use fullbloom_core::container::file::OpenFile;
 use fullbloom_core::error::{Error, Result};
 use fullbloom_core::key::KeyHasher;
-use fullbloom_core::structure::opening::named;
+use fullbloom_core::structure::opening::with_path;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -82,7 +82,7 @@ fn open_file<T: Stored>(py: Python<'_>, file: &OpenFile, path: &Path, wanted: &O
     } else {
         Err(Error::format(format!("the file does not hold a {}; use fullbloom.open()", T::NAME)))
     };
-    let value = named(opened, path).or_raise(py)?;
+    let value = with_path(opened, path).or_raise(py)?;
     let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
     Ok(T::wrap(value, Some(path), wanted.max_bytes))
 }

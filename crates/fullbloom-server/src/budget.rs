@@ -1,6 +1,6 @@
 //! [`Budget`]: the memory that a process holds for clients besides the filters: requests, replies, copies.
 //!
-//! Anyone who keeps something for a client charges its bytes first, and returns them by dropping [`Held`]. It uses only
+//! Anyone who keeps something for a client charges its bytes first, and returns them by dropping [`Reservation`]. It uses only
 //! atomics, and a charge costs a few nanoseconds, so there is no reason to bypass it.
 
 use std::sync::Arc;
@@ -25,15 +25,15 @@ impl Budget {
 
     /// Charges bytes until the result is dropped. Faults: `Limit` if the budget is smaller than that, `Overloaded` if
     /// too much is held now.
-    pub fn take(self: &Arc<Self>, bytes: u64) -> Result<Held> {
+    pub fn take(self: &Arc<Self>, bytes: u64) -> Result<Reservation> {
         let mut held = self.empty();
         held.grow(bytes)?;
         Ok(held)
     }
 
     /// An empty charge, which can grow.
-    pub fn empty(self: &Arc<Self>) -> Held {
-        Held { budget: self.clone(), bytes: 0 }
+    pub fn empty(self: &Arc<Self>) -> Reservation {
+        Reservation { budget: self.clone(), bytes: 0 }
     }
 
     /// The bytes held now.
@@ -86,12 +86,12 @@ impl Budget {
 
 /// Bytes of a [`Budget`], returned when it is dropped.
 #[derive(Debug)]
-pub struct Held {
+pub struct Reservation {
     budget: Arc<Budget>,
     bytes: u64,
 }
 
-impl Held {
+impl Reservation {
     /// Charges more bytes; a fault changes nothing.
     pub fn grow(&mut self, more: u64) -> Result<()> {
         self.budget.add(more)?;
@@ -122,7 +122,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for Reservation {
     fn drop(&mut self) {
         self.release();
     }

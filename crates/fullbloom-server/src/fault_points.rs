@@ -119,7 +119,7 @@ mod armed {
 
     impl Armed {
         /// How often the point was reached.
-        pub(crate) fn reached(&self) -> u64 {
+        pub(crate) fn count_reached(&self) -> u64 {
             RULES.lock().1.iter().find(|rule| rule.number == self.0).map_or(0, |rule| rule.reached)
         }
 

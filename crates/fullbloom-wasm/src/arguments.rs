@@ -40,7 +40,7 @@ impl Arguments {
     }
 
     /// The value of `name`, which must be there.
-    pub(crate) fn required<'a, T: Argument<'a>>(&'a self, class: &str, name: &str) -> Result<T> {
+    pub(crate) fn get_required<'a, T: Argument<'a>>(&'a self, class: &str, name: &str) -> Result<T> {
         let missing = || Fault::parameter_type(format!("{class}() missing 1 required argument: '{name}'"));
         self.read(name)?.ok_or_else(missing)
     }
@@ -53,7 +53,7 @@ pub(crate) trait Argument<'a>: Sized {
 }
 
 /// `value` for an error.
-fn shown(value: &JsValue) -> String {
+fn describe(value: &JsValue) -> String {
     if let Some(number) = value.as_f64() {
         return format!("{number}");
     }
@@ -68,7 +68,7 @@ fn shown(value: &JsValue) -> String {
 }
 
 /// A whole number of at least `least`.
-pub(crate) fn whole(name: &str, value: &JsValue, least: u64) -> Result<u64> {
+pub(crate) fn parse_whole(name: &str, value: &JsValue, least: u64) -> Result<u64> {
     let beyond = |shown: String| Fault::parameter(format!("{name} must be between {least} and 2**64 - 1, got {shown}"));
     if value.is_bigint() {
         let number = u64::try_from(value.clone()).ok().filter(|&number| number >= least);
@@ -78,35 +78,35 @@ pub(crate) fn whole(name: &str, value: &JsValue, least: u64) -> Result<u64> {
         // A number beyond 2^53 is not the one that was written down, unless that was a power of 2 or the like.
         Some(number) if number.trunc() == number => {
             let fits = number >= least as f64 && number < 18_446_744_073_709_551_616.0;
-            if fits { Ok(number as u64) } else { Err(beyond(shown(value))) }
+            if fits { Ok(number as u64) } else { Err(beyond(describe(value))) }
         }
-        _ => Err(Fault::parameter_type(format!("{name} must be a whole number, got {}", shown(value)))),
+        _ => Err(Fault::parameter_type(format!("{name} must be a whole number, got {}", describe(value)))),
     }
 }
 
 impl<'a> Argument<'a> for u64 {
     fn read(name: &str, value: &'a JsValue) -> Result<Self> {
-        whole(name, value, 1)
+        parse_whole(name, value, 1)
     }
 }
 
 impl<'a> Argument<'a> for f64 {
     fn read(name: &str, value: &'a JsValue) -> Result<Self> {
-        let wrong = || Fault::parameter_type(format!("{name} must be a number, got {}", shown(value)));
+        let wrong = || Fault::parameter_type(format!("{name} must be a number, got {}", describe(value)));
         value.as_f64().ok_or_else(wrong)
     }
 }
 
 impl<'a> Argument<'a> for bool {
     fn read(name: &str, value: &'a JsValue) -> Result<Self> {
-        let wrong = || Fault::parameter_type(format!("{name} must be true or false, got {}", shown(value)));
+        let wrong = || Fault::parameter_type(format!("{name} must be true or false, got {}", describe(value)));
         value.as_bool().ok_or_else(wrong)
     }
 }
 
 impl<'a> Argument<'a> for String {
     fn read(name: &str, value: &'a JsValue) -> Result<Self> {
-        let wrong = || Fault::parameter_type(format!("{name} must be a string, got {}", shown(value)));
+        let wrong = || Fault::parameter_type(format!("{name} must be a string, got {}", describe(value)));
         value.as_string().ok_or_else(wrong)
     }
 }
@@ -119,7 +119,7 @@ impl<'a, T: Argument<'a>> Argument<'a> for Option<T> {
 
 /// The hasher of a seed and a secret, which has 16 bytes or none.
 pub(crate) fn hasher(seed: &JsValue, secret: &[u8]) -> Result<KeyHasher> {
-    let seed = if seed.is_undefined() { 0 } else { whole("seed", seed, 0)? };
+    let seed = if seed.is_undefined() { 0 } else { parse_whole("seed", seed, 0)? };
     Ok(secret_of(secret)?.map_or_else(|| KeyHasher::seeded(seed), |secret| KeyHasher::keyed(seed, &secret)))
 }
 

@@ -208,7 +208,7 @@ fn bytes_of(bytes: &[u8], units: usize) -> usize {
 /// What no batch of the package is.
 #[cold]
 fn cut_short() -> Fault {
-    Fault::key_type("a batch ends amid a key")
+    Fault::key_type("the batch ends within a key")
 }
 
 /// The integer that a number of JavaScript is, where it is a safe one.
@@ -221,7 +221,7 @@ fn safe_integer(number: f64) -> Option<i64> {
 #[inline(always)]
 pub(crate) fn hash_number(hasher: &KeyHasher, number: f64) -> (u64, Domain) {
     match safe_integer(number) {
-        Some(integer) => (hasher.signed(integer), Domain::Integer),
+        Some(integer) => (hasher.hash_signed(integer), Domain::Integer),
         None => (hasher.float(number), Domain::Float),
     }
 }

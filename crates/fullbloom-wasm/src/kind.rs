@@ -32,13 +32,9 @@ pub(crate) trait Kind {
     fn as_any(&self) -> &dyn std::any::Any;
 
     /// Adds in order; `new` gets 1 for each key that was certainly new.
-    fn add(&mut self, _hashes: &[u64], _new: &mut [u8]) -> Result<()> {
-        Err(self.cannot("add", "add keys"))
-    }
+    fn add(&mut self, hashes: &[u64], new: &mut [u8]) -> Result<()>;
     /// Forgets every key.
-    fn clear(&mut self) -> Result<()> {
-        Err(self.cannot("add", "be cleared"))
-    }
+    fn clear(&mut self) -> Result<()>;
     /// Removes in order; `removed` gets 1 for each key that was not certainly absent.
     fn remove(&mut self, _hashes: &[u64], _removed: &mut [u8]) -> Result<()> {
         Err(self.cannot("remove", "remove keys"))
@@ -56,17 +52,11 @@ pub(crate) trait Kind {
         Err(self.cannot("merge", "be merged"))
     }
     /// Lets time pass until `now`, in seconds: how many generations expired.
-    fn advance(&mut self, _now: f64) -> Result<u64> {
-        Err(self.cannot("expire", "let time pass"))
-    }
+    fn advance(&mut self, now: f64) -> Result<u64>;
     /// Adds keys with a label or value each; `new` gets 1 for each that changed something.
-    fn put(&mut self, _hashes: &[u64], _values: &[u64], _new: &mut [u8]) -> Result<()> {
-        Err(self.cannot("value", "add keys with a value"))
-    }
+    fn put(&mut self, hashes: &[u64], values: &[u64], new: &mut [u8]) -> Result<()>;
     /// The label or value of each key; 0 for a key without one.
-    fn values(&self, _hashes: &[u64], _values: &mut [u64]) -> Result<()> {
-        Err(self.cannot("value", "return the value of a key"))
-    }
+    fn values(&self, hashes: &[u64], values: &mut [u64]) -> Result<()>;
     /// The refusal of what it cannot do, with the classes that can.
     fn cannot(&self, capability: &str, operation: &str) -> Fault {
         let can = VARIANTS.iter().filter(|row| row.capabilities.contains(&capability)).map(|row| row.class);
@@ -146,7 +136,7 @@ pub(crate) struct Order<'a> {
 /// The parameter `name` of a type, or its default.
 macro_rules! given {
     ($order:ident $Class:ident $name:ident $type:tt) => {
-        $order.arguments.required(stringify!($Class), stringify!($name))?
+        $order.arguments.get_required(stringify!($Class), stringify!($name))?
     };
     ($order:ident $Class:ident $name:ident "str" $default:tt) => {
         $order.arguments.read(stringify!($name))?.unwrap_or_else(|| String::from($default))
@@ -192,7 +182,7 @@ macro_rules! constructor {
             let (kind, layout): (String, String) = (given!(order $Class kind "str" "bloom"), given!(order $Class layout "str" "auto"));
             let plan = Plan { kind: LevelKind::new(&kind, &layout)?, hasher: order.hasher, like: None };
             let job = Job::new(1);
-            let (included, excluded) = (order.keys.record_set()?.sorted(&job)?, order.others.record_set()?.sorted(&job)?);
+            let (included, excluded) = (order.keys.record_set()?.sort(&job)?, order.others.record_set()?.sort(&job)?);
             if let Some(hash) = common(&included, &excluded)? {
                 return Err(Fault::parameter(format!(
                     "included and excluded overlap: a key of both has the hash {hash}; a key must be in one of them only"
@@ -218,58 +208,6 @@ macro_rules! constructor {
     (@call $order:ident [$keys:ident] [$($argument:expr,)*]) => {
         Core::build(&$order.keys.$keys()?, $($argument,)* $order.hasher, &Job::new(1))?
     };
-}
-
-/// The methods that come with the way keys are added.
-macro_rules! add_methods {
-    (open [key value]) => {
-        fn put(&mut self, hashes: &[u64], values: &[u64], new: &mut [u8]) -> Result<()> {
-            Ok(self.put_hashes(hashes, values, Some(new))?)
-        }
-
-        fn values(&self, hashes: &[u64], values: &mut [u64]) -> Result<()> {
-            self.get_hashes(hashes, values);
-            Ok(())
-        }
-
-        fn clear(&mut self) -> Result<()> {
-            Core::clear(self)?;
-            Filter::hasher_mut(self).added_mut().clear();
-            Ok(())
-        }
-    };
-    (open $entry:tt) => {
-        fn add(&mut self, hashes: &[u64], new: &mut [u8]) -> Result<()> {
-            self.check_writable()?;
-            Ok(Addable::add_hashes(self, hashes, Some(new))?)
-        }
-
-        fn clear(&mut self) -> Result<()> {
-            Ok(Addable::empty(self)?)
-        }
-
-        fn advance(&mut self, now: f64) -> Result<u64> {
-            match self.pass_time(now) {
-                Some(passed) => Ok(passed?),
-                None => Err(self.cannot("expire", "let time pass: it has no window of time")),
-            }
-        }
-    };
-    (built [key value]) => {
-        fn put(&mut self, hashes: &[u64], values: &[u64], new: &mut [u8]) -> Result<()> {
-            values.iter().try_for_each(|&value| self.check_settable(value))?;
-            for ((&hash, &value), new) in hashes.iter().zip(values).zip(new) {
-                *new = u8::from(self.set_hash(hash, value)?);
-            }
-            Ok(())
-        }
-
-        fn values(&self, hashes: &[u64], values: &mut [u64]) -> Result<()> {
-            self.get_hashes(hashes, 0, values);
-            Ok(())
-        }
-    };
-    (built $entry:tt) => {};
 }
 
 /// The methods of one capability. A capability without a method in the trait adds nothing.
@@ -355,7 +293,33 @@ macro_rules! kind {
                 fn as_any(&self) -> &dyn std::any::Any {
                     self
                 }
-                add_methods!($when $entry);
+                fn add(&mut self, hashes: &[u64], new: &mut [u8]) -> Result<()> {
+                    match self.add_keys(hashes, Some(new)) {
+                        Some(done) => Ok(done?),
+                        None => Err(self.cannot("add", "add keys")),
+                    }
+                }
+                fn put(&mut self, hashes: &[u64], values: &[u64], new: &mut [u8]) -> Result<()> {
+                    match self.put_values(hashes, values, Some(new)) {
+                        Some(done) => Ok(done?),
+                        None => Err(self.cannot("value", "add keys with a value")),
+                    }
+                }
+                fn values(&self, hashes: &[u64], values: &mut [u64]) -> Result<()> {
+                    self.read_values(hashes, values).ok_or_else(|| self.cannot("value", "return the value of a key"))
+                }
+                fn clear(&mut self) -> Result<()> {
+                    match self.forget_all() {
+                        Some(done) => Ok(done?),
+                        None => Err(self.cannot("add", "be cleared")),
+                    }
+                }
+                fn advance(&mut self, now: f64) -> Result<u64> {
+                    match self.advance_to(now) {
+                        Some(expired) => Ok(expired?),
+                        None => Err(self.cannot("expire", "let time pass: it has no window of time")),
+                    }
+                }
                 $(capability!($can);)*
             }
         }
@@ -378,7 +342,7 @@ macro_rules! kinds {
             }
         }
 
-        /// The parameters of the constructor of the kind of this number, but for seed and secret.
+        /// The parameters of the constructor of the kind of this number, except seed and secret.
         pub(crate) fn parameters_of(id: u16) -> &'static [Parameter] {
             match id {
                 $($number => $module::PARAMETERS,)*

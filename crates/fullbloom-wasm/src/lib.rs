@@ -60,7 +60,8 @@ pub struct Handle(Box<dyn Kind>);
 impl Handle {
     /// The filter in the bytes of a whole file, which are the first of a batch.
     pub fn open(batch: &Batch, len: usize, secret: &[u8], max_bytes: JsValue) -> Thrown<Handle> {
-        let max_bytes = if max_bytes.is_undefined() { u64::MAX } else { arguments::whole("max_bytes", &max_bytes, 1)? };
+        let max_bytes =
+            if max_bytes.is_undefined() { u64::MAX } else { arguments::parse_whole("max_bytes", &max_bytes, 1)? };
         let wanted = OpenOptions { verify: Verify::Full, secret: secret_of(secret)?, max_bytes };
         Ok(Handle(kind::open(batch.first(len), &wanted)?))
     }
@@ -232,7 +233,7 @@ fn rows() -> impl Iterator<Item = &'static Variant> {
     VARIANTS.iter().filter(|row| kind::is_wanted(row.name))
 }
 
-/// The registry as JSON: a row a kind, with the parameters of its constructor.
+/// The registry as JSON: one row per kind, with the parameters of its constructor.
 #[wasm_bindgen]
 pub fn kinds() -> String {
     let mut json = String::from("[");

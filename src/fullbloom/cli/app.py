@@ -63,7 +63,7 @@ def _run_command(arguments: Sequence[str]) -> int:
 def _explain_warning(message: Warning | str, options: Any) -> str:
     """Return the text of a warning, with the options that help."""
     if isinstance(message, KeyDomainWarning):
-        if getattr(options, "key", None) is not None:
+        if options.key is not None:
             return f"{message}; --key is a text: give --key-type int for a number"
         return f"{message}; lines are texts: give --select COLUMN --key-type int for numbers"
     return str(message)

@@ -37,6 +37,8 @@ class Options:
 
     json: bool
     quiet: bool
+    #: The key to look up, of commands that take one.
+    key: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -361,7 +363,7 @@ def add_shape(parser: argparse.ArgumentParser, *, fpr: float, seed: str, builds:
     """
     from fullbloom.cli.filters.kinds import list_built_at_once, list_kinds
 
-    rows = list_kinds() + (list_built_at_once() if builds else [])
+    rows = list_kinds() + (list_built_at_once() if builds else ())
     layouts = dict.fromkeys(layout for row in rows for layout in row["layouts"])
     group = parser.add_argument_group("filter")
     group.add_argument("--fpr", type=units.rate, metavar="P", help=f"false-positive rate (default {fpr:g})")

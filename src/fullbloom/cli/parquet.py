@@ -45,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", metavar="ACTION", choices=("list", "probe"), help="list or probe")
     parser.add_argument("files", nargs="+", metavar="FILE", help="files, patterns, or URLs (with fsspec)")
     parser.add_argument("--column", metavar="NAME", help="the column, a.b for a field; required by probe")
-    parser.add_argument("--keys", metavar="FILE", help='keys to probe, one a line; "-" is standard input')
+    parser.add_argument("--keys", metavar="FILE", help='keys to probe, one per line; "-" is standard input')
     parser.add_argument("--arrow", metavar="FILE", help="write the matches to an Arrow IPC file instead")
 
 
@@ -167,5 +167,5 @@ def _read_keys(options: ParquetOptions, files: list[str]) -> list[Any]:
             keys.append(read(line.decode("utf-8")))
         except ValueError:  # of the text, or of its encoding
             kind = place.physical_type if place else "str"
-            raise Refusal(f"{source}: line {number} is no value of a column of type {kind}") from None
+            raise Refusal(f"{source}: line {number} is not a value of a column of type {kind}") from None
     return keys

@@ -17,8 +17,8 @@ HELP = "compare the costs of filters"
 DETAIL = """Give two of --items, --fpr and --memory, or --items alone for a rate of 1 %; with all
 three, filters that do not fit are marked. Without --needs the table has the layouts of the plain filter;
 with it, every structure that supports the needs, and when it may have false negatives. With --items and
-the costs of a wrong yes and of a byte, the rate is the cheapest one. The times are estimates for batches on
-one core, within a factor of two."""
+the costs of a false positive and of a byte, the rate is the cheapest one. The times are estimates for
+batches on one core, within a factor of two."""
 EXAMPLE = "fullbloom plan --items 100e6 --fpr 1e-4 --needs merge,map"
 QUIET = "print nothing: the exit code says whether there is a choice that fits"
 
@@ -64,8 +64,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="all N other keys are known, too: compare structures that are then exact",
     )
     for name, text in (
-        ("--cost-of-false-positive", "what one wrong yes costs: chooses the rate, with --cost-of-byte"),
-        ("--cost-of-byte", "what a byte of the filter costs over its life, in the same currency"),
+        ("--cost-of-false-positive", "cost of one false positive; chooses the rate, with --cost-of-byte"),
+        ("--cost-of-byte", "cost of one byte over the life of the filter, in the same currency"),
     ):
         parser.add_argument(name, type=units.price, metavar="COST", help=text)
     parser.add_argument(

@@ -44,7 +44,7 @@ class Progress:
         self._blocks = blocks
         self._began = time.monotonic()
 
-    def over(self, blocks: Blocks | TypedLine, steps: Iterable[T]) -> Iterator[T]:
+    def follow_steps(self, blocks: Blocks | TypedLine, steps: Iterable[T]) -> Iterator[T]:
         """Yield the ``steps`` of a pass over ``blocks``; show how far it is after each."""
         self.follow(blocks)
         for step in steps:

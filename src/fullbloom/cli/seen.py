@@ -200,7 +200,7 @@ def _print_all(
         for part in printer.parts(block, load):
             records, fresh = printer.print(part)
             lines, new = lines + records, new + fresh
-            lost += load.lost(fresh, deferred=printer.is_deferred) if load else 0.0
+            lost += load.count_lost(fresh, deferred=printer.is_deferred) if load else 0.0
         clock.measure()
         if state:
             state.save_in_time(printer.seen)

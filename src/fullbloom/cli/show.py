@@ -30,7 +30,6 @@ class ShowOptions(Options):
     """Options of ``fullbloom show``."""
 
     filter: str
-    key: str | None
     key_type: str
     verify: Literal["header", "full"]
     secret_file: str | None

@@ -63,7 +63,7 @@ def delimiter(text: str) -> str:
     found = _DELIMITERS.get(text, text)
     if len(found) != 1 or not found.isascii() or found in '"\r\n':
         raise argparse.ArgumentTypeError(
-            f"{shorten(text)!r} is no delimiter; give one character of ASCII such as ';', or tab"
+            f"{shorten(text)!r} is not a delimiter; give one ASCII character such as ';', or tab"
         )
     return found
 

@@ -166,7 +166,7 @@ class AsyncRemoteFilter:
         return await self._many("add", keys, idempotency())
 
     async def contains_many(self, keys: Iterable[Key]) -> list[bool]:
-        """Return for each key whether it is probably present."""
+        """Return, for each key, whether it is probably present."""
         return await self._many("check", keys)
 
     async def remove_many(self, keys: Iterable[Key]) -> list[bool]:

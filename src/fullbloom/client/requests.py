@@ -245,7 +245,7 @@ def read_flags(response: Response, count: int) -> list[bool]:
 
 
 def retry_delay(attempt: int, retry_after: str | None) -> float:
-    """Return the seconds to wait: what the service asked for, or exponential backoff; with jitter."""
+    """Return the seconds to wait: those that the service states, or exponential backoff; with jitter."""
     if retry_after is not None and retry_after.isascii() and retry_after.isdigit():
         return min(float(retry_after), _LONGEST_DELAY) + random.random() * 0.1  # noqa: S311 - no secret
     return random.random() * min(0.1 * 2.0**attempt, _LONGEST_DELAY)  # noqa: S311 - no secret

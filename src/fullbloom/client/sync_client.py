@@ -165,7 +165,7 @@ class RemoteFilter:
         return self._many("add", keys, idempotency())
 
     def contains_many(self, keys: Iterable[Key]) -> list[bool]:
-        """Return for each key whether it is probably present."""
+        """Return, for each key, whether it is probably present."""
         return self._many("check", keys)
 
     def remove_many(self, keys: Iterable[Key]) -> list[bool]:

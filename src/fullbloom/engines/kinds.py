@@ -30,7 +30,7 @@ def create_filter(kind: str, capacity: int, fpr: float, **parameters: Any) -> An
 
     ``parameters`` are further ones of the kind's class.
 
-    Raises ParameterError if ``kind`` is no name of `list_kinds`, and the errors of the class.
+    Raises ParameterError if ``kind`` is not a name in `list_kinds`, and the errors of the class.
 
     >>> type(create_filter("cuckoo", 1000, 0.001)).__name__
     'CuckooFilter'

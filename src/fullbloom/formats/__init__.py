@@ -37,7 +37,7 @@ __all__ = ["detect", "find_row", "open_foreign", "rows"]
 def rows() -> tuple[dict[str, Any], ...]:
     """Return one dict per format: name, title, rule, types of keys, how it was verified, and its limits.
 
-    "class" is the class of its filters, "bare" tells whether its bytes are the bits alone, and "order"
+    "class" is the class of its filters, "bare" is True if its bytes are the bits alone, and "order" states
     whether the first bit of a byte is the lowest ("lsb") or the highest ("msb").
 
     >>> [row["name"] for row in rows() if not row["bare"]][:5]

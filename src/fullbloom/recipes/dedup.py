@@ -161,7 +161,7 @@ class Load:
             yield memoryview(data)[start:end]
             start = end
 
-    def lost(self, kept: int, *, deferred: bool = False) -> float:
+    def count_lost(self, kept: int, *, deferred: bool = False) -> float:
         """Return the expected number of new keys treated as known since the last call, given those kept.
 
         Of u new keys at rate p, u p are lost and u (1 - p) kept: p / (1 - p) for each key kept. Set

@@ -75,7 +75,7 @@ class Options(NamedTuple):
         fpr = _number(settings, "FULLBLOOM_FPR", float, cls._field_defaults["fpr"])
         if not 0.0 < fpr < 1.0:
             raise ParameterError(f"FULLBLOOM_FPR must be between 0 and 1 (exclusive), got {fpr!r}")
-        capacity = _number(settings, "FULLBLOOM_CAPACITY", _whole, None)
+        capacity = _number(settings, "FULLBLOOM_CAPACITY", _parse_whole, None)
         if capacity is not None and capacity < 1:
             raise ParameterError(f"FULLBLOOM_CAPACITY must be at least 1, got {capacity}")
         every = _number(settings, "FULLBLOOM_SAVE_EVERY", float, cls._field_defaults["save_every"])
@@ -87,7 +87,7 @@ class Options(NamedTuple):
                 "FULLBLOOM_CAPACITY must say how many requests the filter in Redis is sized for"
             )
         name = settings.get("FULLBLOOM_REDIS_NAME") or f"scrapy:{spider}"
-        return cls(fpr, capacity, every, _number(settings, "FULLBLOOM_SEED", _whole, None), url, name)
+        return cls(fpr, capacity, every, _number(settings, "FULLBLOOM_SEED", _parse_whole, None), url, name)
 
     def create_filter(self) -> Any:
         """Create a filter from the settings; a filter in Redis may already exist."""
@@ -205,7 +205,7 @@ class DupeFilter(RFPDupeFilter):
 
     def _count(self) -> None:
         """Add the expected loss since the last call."""
-        self._lost += self._load.lost(self._new)
+        self._lost += self._load.count_lost(self._new)
         self._new, self._step = 0, self._load.step()
 
     def _read(self) -> Any:
@@ -249,7 +249,7 @@ def _shared(url: str, name: str, capacity: int, fpr: float) -> Fleet:
         raise ParameterError("FULLBLOOM_REDIS_URL must be redis://[USER:PASSWORD@]HOST:PORT/DB") from None
 
 
-def _whole(value: Any) -> int:
+def _parse_whole(value: Any) -> int:
     number = float(value) if isinstance(value, str) and "e" in value.lower() else value
     whole = int(number)
     if isinstance(number, float) and whole != number:

@@ -75,7 +75,7 @@ class Clock:
         """Write samples of the filters that changed or were used since the last time."""
         node = self._node
         node.sync()
-        due, at = node.service.due(), now()
+        due, at = node.service.list_due(), now()
         for start in range(0, len(due), _BATCH):
             some = due[start : start + _BATCH]
             numbers = [number for number, _ in some]
@@ -130,7 +130,7 @@ class Clock:
         if node.shared.is_set_up:
             node.shared.flush()
             if node.peers.is_leader():
-                due = list(node.shared.due(self._sampled))
+                due = list(node.shared.list_due(self._sampled))
                 node.registry.snapshots.add(due, at)
                 self._warn_of_capacity([info for _, info in due], self._shared_over)
 

@@ -1,4 +1,7 @@
-"""Lists of filters: searched, sorted and cut into pages here, so that a client holds one page only."""
+"""Lists of filters: searched, sorted and paged here, so that a client holds one page only.
+
+Infos are read in batches of 200, of which only the name and the sort key of each filter are kept.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ _BATCH = 200
 _COUNTED, _COUNTED_IN_ALL = 1 << 20, 64 << 20
 
 
-class Wanted(NamedTuple):
+class ListQuery(NamedTuple):
     """What a request lists: names by prefix, patterns of its token, and a text within them."""
 
     prefix: str = ""
@@ -46,18 +49,18 @@ class Listing:
         self._node, self._service = node, node.service
         self._meter = Meter()
 
-    def names(self, wanted: Wanted, *, after: str = "", most: int) -> list[str]:
+    def names(self, wanted: ListQuery, *, after: str = "", most: int) -> list[str]:
         """Return names in order, after ``after``."""
         query = {"prefix": wanted.prefix, "after": after, "patterns": list(wanted.patterns)}
         if not wanted.search:
             return self._names(**query, most=most)
-        found = _matching(self._all_names(query), wanted.search)
+        found = _find_matches(self._all_names(query), wanted.search)
         return list(islice(found, most))
 
-    def page(self, wanted: Wanted, *, number: int, size: int) -> tuple[list[str], int]:
+    def page(self, wanted: ListQuery, *, number: int, size: int) -> tuple[list[str], int]:
         """Return the names of one page, the first of which has number 1, and how many filters match."""
         query = {"prefix": wanted.prefix, "after": "", "patterns": list(wanted.patterns)}
-        names = list(_matching(self._all_names(query), wanted.search))
+        names = list(_find_matches(self._all_names(query), wanted.search))
         first = (number - 1) * size
         if first >= len(names):
             return [], len(names)
@@ -72,7 +75,7 @@ class Listing:
         return [name for _, name in ranked[first:]], len(names)
 
     def infos(self, names: Iterable[str], *, figures: bool) -> list[dict[str, Any]]:
-        """Return the infos of filters; ``figures`` adds their fill and operations a second.
+        """Return the infos of filters; ``figures`` adds their fill and operations per second.
 
         The cells of small filters are counted; the fill of others is that of their last sample.
         """
@@ -149,12 +152,12 @@ class Listing:
         return counted
 
 
-def _matching(names: Iterable[str], search: str) -> Iterator[str]:
-    """Yield the names with a text within them, in letters of either case; ``*`` matches any text.
+def _find_matches(names: Iterable[str], search: str) -> Iterator[str]:
+    """Yield the names that contain a text, case-insensitively; ``*`` matches any text.
 
-    The parts between stars are looked for one after the other, so the time grows with the name only.
+    The parts between stars are searched for in order, so the time grows with the name only.
 
-    >>> list(_matching(["logs:eu", "logs:us", "users"], "S*u")), list(_matching(["a.b"], "a?b"))
+    >>> list(_find_matches(["logs:eu", "logs:us", "users"], "S*u")), list(_find_matches(["a.b"], "a?b"))
     (['logs:eu', 'logs:us'], [])
     """
     parts = [part for part in search.lower().split("*") if part]

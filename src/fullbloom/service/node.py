@@ -366,7 +366,7 @@ class Node:
         return self._redirect(name, address, path)
 
     def _redirect(self, name: str, address: str, path: str) -> Refused:
-        text = f"{name} lives on {address}{self.peers.describe_silence(address)}"
+        text = f"{name} is stored on {address}{self.peers.describe_silence(address)}"
         return Refused("elsewhere", text, node=address, location=address + path)
 
 

@@ -1,4 +1,4 @@
-"""Operations a second of filters, from the counters that the store keeps of each."""
+"""Operations per second of each listed filter: the difference between two readings of its counters."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Meter:
         self._last: dict[int | str, tuple[float, int, float | None]] = {}
 
     def measure(self, info: dict[str, Any], now: float) -> float | None:
-        """Return the operations a second since the last reading; None for a first reading.
+        """Return the operations per second since the last reading; None for a first reading.
 
         ``now`` is in seconds, of a clock that never goes back.
 

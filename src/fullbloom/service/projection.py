@@ -60,7 +60,7 @@ def _by_model(info: dict[str, Any]) -> list[float | None] | None:
         row = structures.get_row(info["kind"])
     except KeyError:  # a kind of another package's server
         return None
-    if row["adds"] != "key" or not info["capacity"]:
+    if not structures.is_open(row, "key") or not info["capacity"]:
         return None
     size = min(info["capacity"], _MODEL_KEYS)
     target = [round(load * info["num_added"] / info["capacity"] * size) for load in LOADS]

@@ -87,7 +87,7 @@ class History(BaseModel):
     every: float = Field(60.0, gt=0, description="seconds between two samples")
     full: float = Field(86_400.0, ge=0, description="seconds for which every sample is kept")
     hourly: float = Field(
-        30 * 86_400.0, ge=0, description="seconds for which one an hour is kept; then one a day"
+        30 * 86_400.0, ge=0, description="seconds for which one per hour is kept; then one per day"
     )
 
 

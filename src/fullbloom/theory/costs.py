@@ -26,10 +26,10 @@ def cheapest_fpr(
     """Return the rate at which wrong answers and memory together cost least, at most 0.5.
 
     ``absent_lookups`` lookups of absent keys over the filter's life cost ``cost_of_false_positive`` for each
-    wrong yes, and a byte of the filter costs ``cost_of_byte`` over the same time, in one currency. A classic
-    filter costs ``L c p + b n log2(1/p) / (8 ln 2)``, least at ``p = b n / (8 (ln 2)^2 L c)``. At that rate,
-    wrong answers cost as much as 0.26 bytes per key. At 0.5 a filter hardly pays. Raises ``ParameterError``
-    unless all four are above 0. Constant time.
+    false positive, and a byte of the filter costs ``cost_of_byte`` over the same time, in one currency. A
+    classic filter costs ``L c p + b n log2(1/p) / (8 ln 2)``, least at ``p = b n / (8 (ln 2)^2 L c)``. At
+    that rate, wrong answers cost as much as 0.26 bytes per key. At 0.5 a filter hardly pays. Raises
+    ``ParameterError`` unless all four are above 0. Constant time.
 
     Source: the derivative of that sum; Bloom 1970 weighs the same two.
 

@@ -150,7 +150,7 @@ def signature_bits_per_term(fpr: float, fill: float = 0.5) -> int:
 def signature_num_bits(terms: int, fpr: float, fill: float = 0.5) -> int:
     """Return the bits of a signature of ``terms`` terms that keeps ``fpr`` for a query of one absent term.
 
-    With :func:`signature_bits_per_term` bits a term, as ``SignatureIndex.for_terms`` chooses. Raises
+    With :func:`signature_bits_per_term` bits per term, as ``SignatureIndex.for_terms`` chooses. Raises
     ``ParameterError`` unless terms is whole, at least 1, both shares are in (0, 1), and at most 2**20 bits
     are needed.
 

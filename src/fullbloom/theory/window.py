@@ -183,7 +183,7 @@ def aging_capacity(num_bits: float, fpr: float) -> float:
 class RollingSize(NamedTuple):
     """A rolling filter of three generations in cells of two bits."""
 
-    keys_a_generation: int
+    keys_per_generation: int
     num_hashes: int
     num_cells: int
 
@@ -200,7 +200,7 @@ def rolling_size(capacity: int, fpr: float) -> RollingSize:
 
     >>> from fullbloom import theory
     >>> theory.rolling_size(120_000, 0.000001)
-    RollingSize(keys_a_generation=60000, num_hashes=20, num_cells=5175951)
+    RollingSize(keys_per_generation=60000, num_hashes=20, num_cells=5175951)
     """
     keys, rate = check_whole("capacity", capacity, 1), check_open_unit("fpr", fpr)
     generation, hashes = (keys + 1) // 2, max(1, min(50, round(-math.log2(rate))))

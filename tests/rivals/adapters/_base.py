@@ -1,4 +1,4 @@
-"""What adapters share: a wrapper around one filter of Fullbloom, and errors under a package's own names."""
+"""Common parts of adapters: a wrapper around our filters, and errors under a package's own names."""
 
 from __future__ import annotations
 

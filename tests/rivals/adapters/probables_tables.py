@@ -80,7 +80,7 @@ class CountingCuckooFilter(CuckooFilter):
 
 
 class QuotientFilter(Counted):
-    """A quotient filter of Fullbloom counts keys where theirs counts slots, and grows when told to."""
+    """A quotient filter of Fullbloom counts keys where theirs counts slots, and grows on request."""
 
     kind = fullbloom.QuotientFilter
     max_load_factor = 0.85

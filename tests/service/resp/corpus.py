@@ -1,7 +1,7 @@
 """Commands of RedisBloom, in the order in which they are played on one server: what is right, and every way
 to be wrong.
 
-``{128}`` stands for so many letters.
+``{128}`` is replaced by so many letters.
 """
 
 from __future__ import annotations

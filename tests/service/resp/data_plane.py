@@ -108,7 +108,7 @@ class Service:
 
 
 class Raw:
-    """A connection that says what it is told, byte for byte."""
+    """A connection that sends the given bytes."""
 
     def __init__(self, port: int):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=20)

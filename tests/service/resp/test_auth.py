@@ -1,4 +1,4 @@
-"""Who may do what: tokens, scopes, names."""
+"""Authorization: tokens, scopes, names."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_reader_may_run_read_commands_only(guarded):
 
 
 def test_every_command_requires_its_scope(guarded):
-    """Every command that changes something is refused to who may read, whatever it is about."""
+    """Every command that changes something is refused to a token that may only read."""
     admin, reader = guarded.client(password=ADMIN), guarded.client(password=READER)
     rows = admin.execute_command("COMMAND")
     rows = rows.values() if isinstance(rows, dict) else rows

@@ -17,7 +17,7 @@ CUCKOO = struct.pack("<QQQQHHH", 1, 512, 0, 1, 2, 20, 1)
 BAD = "received bad data"
 
 
-def changed(header: bytes, **fields: float) -> bytes:
+def change(header: bytes, **fields: float) -> bytes:
     """A header with other fields: ``layers`` and so on of the whole, others of its only layer."""
     places = {
         "items": (0, "Q"),
@@ -45,27 +45,27 @@ LIES = {
     "empty": b"",
     "short": HEADER[:-1],
     "long": HEADER + b"\0",
-    "no layers": changed(HEADER, layers=0)[:20],
-    "many layers": changed(HEADER, layers=2**32 - 1),
-    "options": changed(HEADER, options=21),
-    "powers of two": changed(HEADER, options=4),
-    "32 bits": changed(HEADER, options=1),
-    "no bytes": changed(HEADER, bytes=0, bits=0),
-    "bits": changed(HEADER, bits=1153),
-    "bytes": changed(HEADER, bytes=2**61, bits=0),
-    "error 0": changed(HEADER, error=0.0),
-    "error 1": changed(HEADER, error=1.0),
-    "error negative": changed(HEADER, error=-0.5),
-    "error nan": changed(HEADER, error=float("nan")),
-    "bpe nan": changed(HEADER, bpe=float("nan")),
-    "bpe infinite": changed(HEADER, bpe=float("inf"), hashes=2**31),
-    "bpe of another error": changed(HEADER, bpe=1e9, hashes=693147181),
-    "hashes": changed(HEADER, hashes=9),
-    "hashes 0": changed(HEADER, hashes=0),
-    "sizes": changed(HEADER, size=2),
-    "total": changed(HEADER, items=2**64 - 1, size=2**64 - 1),
-    "n2": changed(HEADER, n2=63),
-    "1101 layers": changed(HEADER, layers=1101, items=1101) + HEADER[20:] * 1100,
+    "no layers": change(HEADER, layers=0)[:20],
+    "many layers": change(HEADER, layers=2**32 - 1),
+    "options": change(HEADER, options=21),
+    "powers of two": change(HEADER, options=4),
+    "32 bits": change(HEADER, options=1),
+    "no bytes": change(HEADER, bytes=0, bits=0),
+    "bits": change(HEADER, bits=1153),
+    "bytes": change(HEADER, bytes=2**61, bits=0),
+    "error 0": change(HEADER, error=0.0),
+    "error 1": change(HEADER, error=1.0),
+    "error negative": change(HEADER, error=-0.5),
+    "error nan": change(HEADER, error=float("nan")),
+    "bpe nan": change(HEADER, bpe=float("nan")),
+    "bpe infinite": change(HEADER, bpe=float("inf"), hashes=2**31),
+    "bpe of another error": change(HEADER, bpe=1e9, hashes=693147181),
+    "hashes": change(HEADER, hashes=9),
+    "hashes 0": change(HEADER, hashes=0),
+    "sizes": change(HEADER, size=2),
+    "total": change(HEADER, items=2**64 - 1, size=2**64 - 1),
+    "n2": change(HEADER, n2=63),
+    "1101 layers": change(HEADER, layers=1101, items=1101) + HEADER[20:] * 1100,
 }
 CUCKOO_LIES = {
     "empty": (b"", "Invalid header"),
@@ -106,7 +106,7 @@ def test_a_header_allocates_no_more_than_its_body():
     try:
         client, before = one.client(), one.memory()
         nbytes = 1 << 32
-        huge = changed(HEADER, bytes=nbytes, bits=8 * nbytes, items=0, size=0)
+        huge = change(HEADER, bytes=nbytes, bits=8 * nbytes, items=0, size=0)
         client.execute_command("BF.LOADCHUNK", "huge", 1, huge)
         client.execute_command("BF.LOADCHUNK", "huge", 1001, b"\xff" * 1000)
         tables = struct.pack("<QQQQHHH", 0, 1 << 30, 0, 1, 2, 20, 1)
@@ -119,7 +119,7 @@ def test_a_header_allocates_no_more_than_its_body():
         assert one.memory() - before < 16 << 20
         with pytest.raises(redis.ResponseError, match="Insufficient memory"):
             client.execute_command(
-                "BF.LOADCHUNK", "more", 1, changed(huge, bytes=3 * nbytes, bits=24 * nbytes)
+                "BF.LOADCHUNK", "more", 1, change(huge, bytes=3 * nbytes, bits=24 * nbytes)
             )
     finally:
         one.kill()

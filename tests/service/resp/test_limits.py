@@ -80,7 +80,7 @@ def options(raw, name):
 
 
 def grows(raw, name):
-    """A filter that grows until there is no room."""
+    """A filter that grows until no memory is left."""
     raw.send(bulk(b"BF.INSERT", b"g" + name, b"EXPANSION", b"16", b"CAPACITY", b"100000", b"ITEMS", b"1"))
     raw.reply()
     raw.send(bulk(b"BF.MADD", b"g" + name, *[random.randbytes(8) for _ in range(60_000)]))

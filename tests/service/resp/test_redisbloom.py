@@ -242,7 +242,7 @@ OTHERWISE = {
 }
 
 
-def played(raw: Raw, protocol: int) -> list[bytes]:
+def play(raw: Raw, protocol: int) -> list[bytes]:
     """The replies to all of the corpus."""
     if protocol == 3:
         raw.send(encode_command("HELLO 3"))
@@ -255,7 +255,7 @@ def played(raw: Raw, protocol: int) -> list[bytes]:
     return replies
 
 
-def recorded(protocol: int, version: int = 8) -> list[bytes]:
+def read_record(protocol: int, version: int = 8) -> list[bytes]:
     """The replies that RedisBloom gave."""
     rows = [json.loads(line) for line in RECORD.read_text(encoding="ascii").splitlines()]
     assert [row[0] for row in rows] == CORPUS, "the corpus has changed: record the replies again"
@@ -268,8 +268,8 @@ def recorded(protocol: int, version: int = 8) -> list[bytes]:
 
 @pytest.mark.parametrize("protocol", [2, 3])
 def test_replies_equal_those_of_redisbloom(start, protocol):
-    said = played(start(plain="yes").socket(), protocol)
-    rows = zip(CORPUS, said, recorded(protocol), strict=True)
+    said = play(start(plain="yes").socket(), protocol)
+    rows = zip(CORPUS, said, read_record(protocol), strict=True)
     assert not [row for row in rows if row[1] != OTHERWISE.get(row[0], row[2])]
 
 
@@ -279,7 +279,7 @@ def test_the_recorded_replies_equal_those_of_the_real_module(redisbloom, protoco
     client.execute_command("FLUSHALL")
     modules = client.execute_command("MODULE", "LIST")
     version = int(modules[0][modules[0].index(b"ver") + 1]) // 10_000
-    rows = zip(CORPUS, played(Raw(redisbloom.port), protocol), recorded(protocol, version), strict=True)
+    rows = zip(CORPUS, play(Raw(redisbloom.port), protocol), read_record(protocol, version), strict=True)
     assert not [row for row in rows if row[1] != row[2]]
 
 
@@ -288,7 +288,7 @@ def record(new: int, old: int) -> None:
     found = []
     for port, protocol in itertools.product((new, old), (2, 3)):
         Raw(port).ask(encode_command("FLUSHALL"), b"+OK\r\n")
-        found.append(played(Raw(port), protocol))
+        found.append(play(Raw(port), protocol))
     with RECORD.open("w", encoding="ascii") as out:
         for line, *replies in zip(CORPUS, *found, strict=True):
             two, three, old_two, old_three = [reply.decode("latin-1") for reply in replies]

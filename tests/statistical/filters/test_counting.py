@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import SCALE, SIGMAS, Keys, chance, half_digit, pooled, scatter_of_mean
+from support import SCALE, SIGMAS, Keys, chance, half_digit, pool, scatter_of_mean
 
 import fullbloom
 from fullbloom import theory
@@ -41,7 +41,7 @@ def test_the_rate_at_capacity_is_at_most_the_target(
     filters, probes = SIZES[capacity]
     probes *= SCALE
     rates, stated = measured(capacity, filters, probes, 1, fpr=fpr, layout=layout, counter_bits=counter_bits)
-    mean, sd = pooled(rates, fpr, probes)
+    mean, sd = pool(rates, fpr, probes)
     assert mean <= fpr + SIGMAS * sd, mean / fpr
     if capacity >= 10_000:
         assert mean >= stated - SIGMAS * sd, mean / stated
@@ -54,7 +54,7 @@ def test_the_rate_at_a_threshold_is_at_most_the_target(layout: str, capacity: in
     filters, probes, fpr = max(6, 20_000 // capacity), 20_000 * SCALE, 0.01
     options: dict[str, Any] = {"fpr": fpr, "layout": layout, "threshold": threshold}
     rates, stated = measured(capacity, min(filters, 400), probes, threshold, **options)
-    mean, sd = pooled(rates, fpr, probes)
+    mean, sd = pool(rates, fpr, probes)
     assert mean <= fpr + SIGMAS * sd, mean / fpr
     if capacity >= 10_000:
         assert mean >= stated - SIGMAS * sd, mean / stated

@@ -79,13 +79,13 @@ def test_a_rate_of_0_19_percent_takes_at_most_12_8_bits_a_key():
     assert cuckoo.fingerprint_bits == 12
     assert cuckoo.nbytes * 8 / 1_000_000 <= 12.8
     semi_sorted = CuckooFilter(1_000_000, 0.0019, semi_sort=True)
-    # One bit a slot, and both tables in whole lines.
+    # One bit per slot, and both tables in whole lines.
     saved = 8 * (cuckoo.nbytes - semi_sorted.nbytes)
     assert saved == pytest.approx(4 * cuckoo.num_buckets, abs=512)
 
 
 @pytest.mark.parametrize("options", [{}, {"semi_sort": True}, {"bucket_size": 8}, {"bucket_size": 2}])
-def test_removing_makes_room_and_denies_no_other_key(options):
+def test_removing_frees_space_and_misses_no_other_key(options):
     cuckoo = CuckooFilter(20_000, 0.001, seed=5, **options)
     source = keys(40_000, 8)
     with pytest.raises(FilterFull, match="remove keys or build"):

@@ -8,7 +8,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from support import SCALE, SIGMAS, Keys, binomial_sd, chance, half_digit, pooled, sigmas_of
+from support import SCALE, SIGMAS, Keys, binomial_sd, chance, half_digit, pool, sigmas_of
 
 import fullbloom
 from fullbloom import DLeftCountingFilter, theory
@@ -28,9 +28,9 @@ def test_the_rate_at_capacity_is_kept_and_is_the_law(capacity: int, fpr: float) 
         fingerprints = f.buckets * 2**f.remainder_bits
         met = capacity - laws[-1] * fingerprints
         assert abs(f.fpr() - laws[-1]) * fingerprints <= chance(met, sigmas=sigmas_of(54))
-    mean, sd = pooled(rates, fpr, probes)
+    mean, sd = pool(rates, fpr, probes)
     assert mean <= fpr + SIGMAS * sd
-    mean, sd = pooled(rates, laws[0], probes)
+    mean, sd = pool(rates, laws[0], probes)
     assert abs(mean - laws[0]) <= SIGMAS * sd
 
 

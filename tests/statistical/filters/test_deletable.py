@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from support import SCALE, SIGMAS, Keys, binomial_sd, half_digit, pooled, rates_at, scatter_of_mean, sigmas_of
+from support import SCALE, SIGMAS, Keys, binomial_sd, half_digit, pool, rates_at, scatter_of_mean, sigmas_of
 
 import fullbloom
 from fullbloom import DeletableBloomFilter, theory
@@ -37,7 +37,7 @@ def test_the_table_of_deletability(
         estimates.append(f.deletability)
         # Each of some keys from the full filter.
         shares.append(sum(f.copy().discard(int(key)) for key in keys[:20]) / 20)
-    mean, sd = pooled(shares, float(conditioned), 20)
+    mean, sd = pool(shares, float(conditioned), 20)
     # The other simulation scatters as ours does.
     off = SIGMAS * sd * math.sqrt(1 + len(shares) / 2000) + half_digit(f"{simulated:.3f}")
     assert abs(mean - simulated) <= off
@@ -53,7 +53,7 @@ def test_the_table_of_deletability(
 def test_the_rate_at_capacity_is_kept_and_is_the_law(capacity: int, fpr: float) -> None:
     probes = 200_000 * SCALE
     rates, stated = rates_at(lambda seed: DeletableBloomFilter(capacity, fpr, seed=seed), capacity, 6, probes)
-    mean, sd = pooled(rates, fpr, probes)
+    mean, sd = pool(rates, fpr, probes)
     assert mean <= fpr + SIGMAS * sd
     assert abs(mean - stated) <= SIGMAS * sd
 

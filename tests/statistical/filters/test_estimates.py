@@ -24,7 +24,7 @@ from support import (
     chi_square_quantile,
     every_variant,
     layouts,
-    pooled,
+    pool,
     rates_at,
     sigmas_of,
 )
@@ -123,7 +123,7 @@ def test_two_deviations_hold_the_keys_of_many_stages(variant: Variant) -> None:
 
 @pytest.mark.parametrize("variant", every_variant("estimate", "endless"))
 def test_the_mean_of_large_chains_is_the_number_of_keys(variant: Variant) -> None:
-    """What is wrong with a rate grows with the keys, its deviation with their root: a million tell."""
+    """An error of a rate grows with the number of keys, its deviation with the root: a million suffice."""
     trials, capacity, items = 16 * SCALE, 100_000, 1_000_000
     deviations = []
     for seed in range(trials):
@@ -138,7 +138,7 @@ def test_the_mean_of_large_chains_is_the_number_of_keys(variant: Variant) -> Non
 
 @pytest.mark.parametrize("variant", every_variant("estimate", "endless"))
 def test_above_a_rate_of_a_tenth_the_mean_is_as_exact_as_the_law(variant: Variant) -> None:
-    """The rate of a chain is known to 0.7 % at 0.3, and so is the share of keys that are taken for known."""
+    """The rate of a chain is known to 0.7 % at 0.3, and so is the share of keys treated as duplicates."""
     trials, items, exact = 16 * SCALE, 250_000, 0.007
     result = []
     for seed in range(trials):
@@ -187,7 +187,7 @@ def test_two_deviations_hold_the_number_of_shared_keys(layout: str, overlap: tup
 
 
 @pytest.mark.parametrize("layout", layouts())
-def test_a_union_is_the_filter_of_all_keys_but_for_the_count(layout: str) -> None:
+def test_a_union_is_the_filter_of_all_keys_except_for_the_count(layout: str) -> None:
     """How many were new depends on their order, which bits do not tell: it is right in the mean."""
     differences = []
     for seed in range(TRIALS):
@@ -351,7 +351,7 @@ def test_the_stated_rate_is_the_measured_rate(layout: str, fpr: float, load: flo
     capacity, filters, probes = 50_000, 8, 200_000 * SCALE
     make = partial(fullbloom.BloomFilter, capacity, fpr, layout=layout)
     measured, model = rates_at(lambda seed: make(seed=seed), int(capacity * load), filters, probes)
-    mean, sd = pooled(measured, model, probes)
+    mean, sd = pool(measured, model, probes)
     assert abs(mean - model) <= SIGMAS * sd, f"measured {mean:.3e}, stated {model:.3e}, sd {sd:.1e}"
     # The law reaches the target at capacity, where test_rate_at_capacity holds it.
     assert load == 1 or (model < fpr) is (load < 1)

@@ -1,4 +1,4 @@
-"""Golomb-coded sets: bits a key by their law at the published rates, and a rate that is exact."""
+"""Golomb-coded sets: bits per key by their law at the published rates, and a rate that is exact."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support import SIGMAS, Keys, binomial_sd
 import fullbloom
 from fullbloom import theory
 
-#: Rates, and the bits a key that are published for their Rice codes.
+#: Rates, and the bits per key that are published for their Rice codes.
 FIGURES = ((2.0**-7, 8.534), (0.01, 8.108), (2.0**-10, 11.541), (2.0**-20, 21.541), (1 / 784_931, 21.052))
 
 

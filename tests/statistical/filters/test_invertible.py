@@ -1,4 +1,4 @@
-"""Guarantee: tables are listed as often as peeling says, and look-ups wrong as often as the law says."""
+"""Guarantee: tables are listed as often as peeling says, and lookups are wrong as often as the law says."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from support import SIGMAS, Keys, binomial_sd, chance, half_digit, pooled, scatter_of_mean, sigmas_of
+from support import SIGMAS, Keys, binomial_sd, chance, half_digit, pool, scatter_of_mean, sigmas_of
 
 import fullbloom
 from fullbloom import theory
@@ -34,7 +34,7 @@ def test_depths_are_never_too_small_and_seldom_too_large(capacity: int, fpr: flo
         law = theory.layered_overcount(capacity, layered.num_bits // 4, layered.num_hashes, 2)
         # A bound: a quarter of the keys came once, so that the second layer holds three.
         assert twice <= law + chance(law * probes, sigmas=sigmas_of(54)) / probes
-    mean, sd = pooled(rates, fpr, probes)
+    mean, sd = pool(rates, fpr, probes)
     assert mean <= fpr + SIGMAS * sd
 
 
@@ -52,7 +52,7 @@ def test_labels_only_rise_and_absent_keys_keep_the_rate(capacity: int, areas: in
         found = spatial.label_many(keys.take(probes))
         rates.append(float((found > 0).mean()))
         assert sum(spatial.label_rates()) == pytest.approx(spatial.fill**spatial.num_hashes)
-    mean, sd = pooled(rates, 0.01, probes)
+    mean, sd = pool(rates, 0.01, probes)
     assert mean <= 0.01 + SIGMAS * sd
 
 

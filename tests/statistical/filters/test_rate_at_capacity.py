@@ -1,13 +1,13 @@
 """A filter sized for (n, p) measures at most p at n: every layout, size, rate and kind of key.
 
 The bound is three standard deviations of the pooled measurement: between the filters and between the probes
-(``support.pooled``). The probes of one cell are about the same number whatever the capacity.
+(``support.pool``). The probes of one cell are about the same number whatever the capacity.
 """
 
 from __future__ import annotations
 
 import pytest
-from support import SCALE, SIGMAS, Keys, layouts, pooled, rates_at
+from support import SCALE, SIGMAS, Keys, layouts, pool, rates_at
 
 import fullbloom
 
@@ -32,7 +32,7 @@ def measure(
 
 def judge(rates: list[float], stated: float, fpr: float, probes: int, capacity: int) -> None:
     """Hold the measured rates against the target, and from 10,000 keys on against what the filters state."""
-    mean, sd = pooled(rates, fpr, probes)
+    mean, sd = pool(rates, fpr, probes)
     assert mean <= fpr + SIGMAS * sd, f"{mean / fpr:.3f} of the target, sd {sd / fpr:.3f}"
     if capacity >= 10_000:
         assert mean >= stated - SIGMAS * sd, f"{mean / stated:.3f} of what is stated, sd {sd / fpr:.3f}"
@@ -83,5 +83,5 @@ def test_tiny_filters_keep_their_rate(layout: str) -> None:
     for capacity in (1, 2, 5, 10):
         for fpr in (0.3, 0.05, 0.001):
             rates, _ = measure(layout, capacity, fpr, "random", 400, 2000)
-            mean, sd = pooled(rates, fpr, 2000)
+            mean, sd = pool(rates, fpr, 2000)
             assert mean <= fpr + SIGMAS * sd, (capacity, fpr, mean)

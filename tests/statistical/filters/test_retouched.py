@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from support import SCALE, SIGMAS, Keys, pooled, rates_at, scatter_of_mean
+from support import SCALE, SIGMAS, Keys, pool, rates_at, scatter_of_mean
 
 import fullbloom
 from fullbloom import RetouchedBloomFilter, theory
@@ -38,7 +38,7 @@ def test_random_clearing_follows_its_law_and_gains_nothing(capacity: int, share:
     mean, off = scatter_of_mean(np.subtract(missed, estimated))
     assert abs(mean) <= off
     fpr = sum(laws) / 6
-    mean, sd = pooled(rates, fpr, probes)
+    mean, sd = pool(rates, fpr, probes)
     assert abs(mean - fpr) <= SIGMAS * sd
     # What the rate loses is what the members lose.
     for law, rate in zip(laws, before, strict=True):
@@ -92,7 +92,7 @@ def test_the_selective_schemes_beat_the_random_one() -> None:
 def test_the_rate_at_capacity_is_kept(capacity: int, fpr: float) -> None:
     probes = 200_000 * SCALE
     rates, stated = rates_at(lambda seed: RetouchedBloomFilter(capacity, fpr, seed=seed), capacity, 6, probes)
-    mean, sd = pooled(rates, fpr, probes)
+    mean, sd = pool(rates, fpr, probes)
     assert mean <= fpr + SIGMAS * sd
     assert abs(mean - stated) <= SIGMAS * sd
 

@@ -14,7 +14,7 @@ from support import (
     Keys,
     Variant,
     every_variant,
-    pooled,
+    pool,
     rates_at,
     sigmas_of,
     student,
@@ -37,10 +37,10 @@ def test_the_total_rate_is_bounded_at_100_times(variant: Variant, fpr: float) ->
             assert bloom.stages >= int(math.log2(items / initial + 1))
             rates.append(float(bloom.contains_many(keys.take(probes)).mean()))
             stated.append(bloom.fpr())
-        mean, sd = pooled(rates, fpr, probes)
+        mean, sd = pool(rates, fpr, probes)
         assert mean <= fpr + SIGMAS * sd, (items, mean)
         model = math.fsum(stated) / filters
-        mean, sd = pooled(rates, model, probes)
+        mean, sd = pool(rates, model, probes)
         # Cells of several bits state a rate that scatters with their fill, so that six filters tell their
         # own deviation too poorly for a normal quantile.
         deviations = SIGMAS if variant.layout else student(SIGMAS, filters - 1)
@@ -52,7 +52,7 @@ def test_any_growth_and_tightening(growth: float, tightening: float) -> None:
     make = partial(fullbloom.ScalableBloomFilter, 500, 0.01, growth=growth, tightening=tightening)
     assert (make().growth, make().tightening) == (growth, tightening)
     rates, _ = rates_at(lambda seed: make(seed=seed), 10_000, 6, 100_000)
-    mean, sd = pooled(rates, 0.01, 100_000)
+    mean, sd = pool(rates, 0.01, 100_000)
     assert mean <= 0.01 + SIGMAS * sd
 
 

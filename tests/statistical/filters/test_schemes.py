@@ -18,7 +18,7 @@ from support import (
     chi_square_quantile,
     half_digit,
     layouts,
-    pooled,
+    pool,
     rates_at,
     sigmas_of,
 )
@@ -34,7 +34,7 @@ def small_filters(scheme: str, filters: int, probes: int) -> tuple[float, float]
     """Pooled rate of filters with m = 2000, n = 100, k = 14."""
     make = partial(fullbloom.BloomFilter.with_shape, 2000, 14, capacity=100, scheme=scheme)
     rates, _ = rates_at(lambda seed: make(seed=seed), 100, filters, probes)
-    return pooled(rates, theory.exact_fpr(100, 2000, 14), probes)
+    return pool(rates, theory.exact_fpr(100, 2000, 14), probes)
 
 
 def test_mcg_keeps_a_low_rate_in_a_small_filter() -> None:
@@ -60,7 +60,7 @@ def test_the_exact_law_of_small_shapes(num_bits: int, items: int, k: int) -> Non
     exact = theory.exact_fpr(items, num_bits, k)
     make = partial(fullbloom.BloomFilter.with_shape, num_bits, k, capacity=items)
     rates, _ = rates_at(lambda seed: make(seed=seed), items, 1500, 5_000)
-    mean, sd = pooled(rates, exact, 5_000)
+    mean, sd = pool(rates, exact, 5_000)
     assert abs(mean - exact) <= SIGMAS * sd
 
 
@@ -160,12 +160,12 @@ def test_the_rate_follows_the_law(layout: str, scheme: str, m: int, n: int, k: i
         f.update(keys.take(n))
         rates.append(float(f.contains_many(keys.take(probes)).mean()))
         result.append(f.fpr())
-    mean, sd = pooled(rates, law, probes)
+    mean, sd = pool(rates, law, probes)
     margin = sigmas_of(len(CASES)) * sd + REST * abs(law - ideal)
     assert abs(mean - law) <= margin, f"{mean:.4e} against {law:.4e}, ideal {ideal:.4e}, sd {sd:.1e}"
     # What filters tell of themselves is the law at their fill.
     gap = [rate - own for rate, own in zip(rates, result, strict=True)]
-    own, own_sd = pooled(gap, 0.0, 1)
+    own, own_sd = pool(gap, 0.0, 1)
     assert abs(own) <= sigmas_of(len(CASES)) * own_sd + REST * abs(law - ideal)
 
 
@@ -176,7 +176,7 @@ def test_sized_filters_keep_their_rate(capacity: int, fpr: float, layout: str, s
     f, probes = make(), 50_000 * SCALE
     assert theory.fpr_at(layout, f.num_bits, f.num_hashes, capacity, scheme=scheme) <= fpr
     rates, _ = rates_at(lambda seed: make(seed=seed), capacity, 30, probes)
-    mean, sd = pooled(rates, fpr, probes)
+    mean, sd = pool(rates, fpr, probes)
     assert mean <= fpr * (1 + REST) + sigmas_of(len(CASES)) * sd
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import SIGMAS, pooled, rates_at, scatter_of_mean
+from support import SIGMAS, pool, rates_at, scatter_of_mean
 
 import fullbloom
 from fullbloom import theory
@@ -77,7 +77,7 @@ def test_the_rate_at_capacity_is_at_most_the_target(
 ) -> None:
     probes, make = 20_000, partial(fullbloom.SpectralBloomFilter, capacity, fpr, mode=mode)
     rates, _ = rates_at(lambda seed: make(seed=seed), capacity, filters, probes)
-    mean, sd = pooled(rates, fpr, probes)
+    mean, sd = pool(rates, fpr, probes)
     assert mean <= fpr + SIGMAS * sd, mean / fpr
 
 

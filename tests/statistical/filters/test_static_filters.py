@@ -68,7 +68,7 @@ def test_overheads_match_the_published_ones_and_exceed_the_peeling_threshold():
 
 @pytest.mark.parametrize("size", [200, 1000, 5000])
 def test_xor_filters_of_any_size_mostly_succeed_at_the_first_attempt(size):
-    """The law of peeling tells how often: 32 cells beside 1.23 a key help few keys."""
+    """Failures follow the law of peeling; 32 cells more than 1.23 per key lower them for few keys."""
     cells = theory.xor_cells(size)
     failure = theory.peeling_failure(size, cells, 3)
     assert failure < {200: 0.1, 1000: 0.25, 5000: 0.3}[size]

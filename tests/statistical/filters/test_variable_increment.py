@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import SCALE, SIGMAS, Keys, half_digit, pooled, rates_at
+from support import SCALE, SIGMAS, Keys, half_digit, pool, rates_at
 
 import fullbloom
 from fullbloom import theory
@@ -24,7 +24,7 @@ def test_the_rate_at_capacity_is_at_most_the_target(increments: int, capacity: i
     probes *= SCALE
     make = partial(fullbloom.VariableIncrementFilter, capacity, fpr, increments=increments)
     rates, stated = rates_at(lambda seed: make(seed=seed), capacity, filters, probes)
-    mean, sd = pooled(rates, fpr, probes)
+    mean, sd = pool(rates, fpr, probes)
     assert mean <= fpr + SIGMAS * sd, mean / fpr
     if capacity >= 10_000:
         assert mean >= stated - SIGMAS * sd, mean / fpr
@@ -61,7 +61,7 @@ def test_the_law_matches_a_simulation(increments: int, published: str) -> None:
         )
         rates.append(float(((held == asked) | (held >= asked + increments)).all(axis=1).mean()))
     law = theory.variable_increment_fpr(1000, 5000, 3, increments)
-    mean, sd = pooled(rates, law, probes)
+    mean, sd = pool(rates, law, probes)
     assert abs(mean - law) <= SIGMAS * sd
     # The published figures are simulated too: as far off as ours may be, and by half of their last digit.
     assert abs(mean - float(published)) <= 2 * SIGMAS * sd + half_digit(published)

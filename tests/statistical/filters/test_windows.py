@@ -1,6 +1,6 @@
-"""Windows keep what they promise: the last keys are found, the rate stays at the target for ever.
+"""Windows keep their promise: the last keys are found, and the rate stays at the target.
 
-Bounds are three standard deviations of the pooled measurement (``support.pooled``).
+Bounds are three standard deviations of the pooled measurement (``support.pool``).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import SCALE, SIGMAS, Keys, binomial_sd, chance, half_digit, pooled, scatter_of_mean, student
+from support import SCALE, SIGMAS, Keys, binomial_sd, chance, half_digit, pool, scatter_of_mean, student
 
 import fullbloom
 from fullbloom import theory
@@ -40,7 +40,7 @@ def test_full_windows_stay_below_the_rate_and_deny_no_recent_key(
         keys = Keys("random", seed)
         # Just before the planes turn every generation is full: the worst moment.
         generations = len(window.generation_counts())
-        share = window.info()["keys_a_generation"]
+        share = window.info()["keys_per_generation"]
         stream = keys.take(share * generations * 3)
         new = window.add_many(stream)
         # A new key is taken for known at the rate of a full window at most.
@@ -50,10 +50,10 @@ def test_full_windows_stay_below_the_rate_and_deny_no_recent_key(
         assert window.contains_many(stream[-capacity:][promised]).all()
         rates.append(float(window.contains_many(keys.take(probes)).mean()))
         stated.append(window.fpr())
-    mean, sd = pooled(rates, fpr, probes)
+    mean, sd = pool(rates, fpr, probes)
     assert mean <= fpr + SIGMAS * sd, mean / fpr
     model = math.fsum(stated) / filters
-    mean, sd = pooled(rates, model, probes)
+    mean, sd = pool(rates, model, probes)
     assert abs(mean - model) <= SIGMAS * sd, (mean, model)
 
 
@@ -115,7 +115,7 @@ def test_stable_filters_settle_at_rate_and_fill(cell_bits: int, capacity: int, f
     shape = (stable.num_cells, stable.num_hashes, stable.decrements, 2**cell_bits - 1)
     mean, off = scatter_of_mean(np.reshape(zeros, (-1, 5)).mean(axis=1))
     assert abs(mean - theory.stable_zeros(*shape)) <= off
-    mean, sd = pooled(rates, fpr, 5 * probes)
+    mean, sd = pool(rates, fpr, 5 * probes)
     law = theory.stable_limit_fpr(*shape)
     assert law <= fpr
     assert abs(mean - law) <= student(SIGMAS, len(rates) - 1) * sd, mean / law

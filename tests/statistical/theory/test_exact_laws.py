@@ -118,7 +118,7 @@ def test_the_and_of_two_simulated_filters_has_its_rate(mean_margin: Callable[[in
     num_bits=st.integers(1, 10_000),
     num_hashes=st.integers(1, 12),
 )
-def test_the_and_lies_between_a_fresh_filter_and_its_operands(
+def test_the_intersection_is_between_a_new_filter_and_its_operands(
     items: tuple[int, int, int], num_bits: int, num_hashes: int
 ) -> None:
     own_a, own_b, both = items

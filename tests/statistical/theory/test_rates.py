@@ -10,7 +10,7 @@ from random import Random
 import numpy as np
 import pytest
 from cases import for_each
-from support import SCALE, Keys, binomial_sd, pooled, scatter_of_mean, sigmas_of
+from support import SCALE, Keys, binomial_sd, pool, scatter_of_mean, sigmas_of
 
 import fullbloom
 from fullbloom import theory
@@ -171,7 +171,7 @@ def test_overcounts_of_layers_follow_the_law(case: int) -> None:
     for depth, law in enumerate(runs[0][1]):
         found = [measured[depth] for measured, _ in runs]
         # Use the measured scatter of filters, but at least that of the probes alone.
-        mean, sd = pooled(found, law, LAYER_PROBES)
+        mean, sd = pool(found, law, LAYER_PROBES)
         assert abs(mean - law) <= sigmas_of(LAYER_CASES * layers) * sd, (capacity, fpr, layers, depth + 1)
         if depth:
             assert law > runs[0][1][0] ** (depth + 1)

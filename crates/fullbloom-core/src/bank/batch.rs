@@ -1,7 +1,7 @@
 //! Pairs of owners and keys, a part at a time: the slots of owners are prefetched some pairs ahead of their turn, the line of
 //! a key as soon as its owner is found. A batch leaves the bytes and gives the answers of one call a pair.
 //!
-//! Both columns are hashed into chunks that stay in the first-level cache. Reading them as they are from memory took 9 ns a
+//! Both columns are hashed into chunks that stay in the first-level cache. Reading them as they are from memory took 9 ns per
 //! pair more: so many prefetches keep the processor from fetching columns ahead by itself.
 
 use super::FilterBank;
@@ -22,7 +22,7 @@ const PART: usize = 256;
 pub enum Owners<'a> {
     /// One for all keys.
     One(u64),
-    /// One a key: those from a position on.
+    /// One per key: those from a position on.
     Each(&'a dyn HashSource, usize),
 }
 
@@ -47,7 +47,7 @@ struct Pending {
 
 /// Pairs, with the lines of the keys that have places in first stages.
 #[derive(Clone, Copy)]
-struct Placed<'a> {
+struct Placement<'a> {
     owners: &'a [u64],
     keys: &'a [u64],
     lines: &'a [u32],
@@ -225,7 +225,7 @@ impl FilterBank {
                 break;
             }
         }
-        let pairs = Placed { owners: &owners[..end], keys: &keys[..end], lines: &lines[..end], slots: &slots };
+        let pairs = Placement { owners: &owners[..end], keys: &keys[..end], lines: &lines[..end], slots: &slots };
         let added = if num_full > 0 {
             self.add_with_full(pairs, &mut new[..end], &full[..num_full])
         } else {
@@ -241,7 +241,7 @@ impl FilterBank {
     /// whose number it comes with.
     fn add_with_full(
         &mut self,
-        pairs: Placed<'_>,
+        pairs: Placement<'_>,
         new: &mut [u8],
         full: &[u16],
     ) -> std::result::Result<(), (usize, Error)> {
@@ -272,7 +272,7 @@ impl FilterBank {
     #[cold]
     fn take_back(
         &mut self,
-        pairs: Placed<'_>,
+        pairs: Placement<'_>,
         new: &mut [u8],
         (first, before): (usize, &[[u64; LINE_WORDS]; PART]),
         end: usize,
@@ -302,7 +302,7 @@ impl FilterBank {
     }
 
     /// Adds keys that have places in first stages, and returns the places of those that were not new.
-    fn add_first(&mut self, pairs: Placed<'_>, new: &mut [u8]) -> Result<()> {
+    fn add_first(&mut self, pairs: Placement<'_>, new: &mut [u8]) -> Result<()> {
         let words = self.pool.words_mut()?;
         by_columns!(self.stages[0].per_column(), S => placed::add::<S>(words, pairs.lines, pairs.keys, new));
         let mut added = 0;

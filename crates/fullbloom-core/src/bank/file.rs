@@ -14,11 +14,11 @@ use crate::bloom::{Layout, Scheme, Shape};
 use crate::cells::{LINE_BYTES, Memory, allocation};
 use crate::container::file::OpenFile;
 use crate::container::header::Span;
-use crate::container::{BANK, Container, ContainerIndex, Header, Section, Verify, kind, save, tag};
+use crate::container::{BANK, Container, ContainerIndex, Header, Section, Verify, damage_error, kind, save, tag};
 use crate::error::{Error, Result};
 use crate::growth::Bound;
 use crate::key::KeyHasher;
-use crate::structure::opening::{OpenOptions, check_payload, named};
+use crate::structure::opening::{OpenOptions, check_payload, with_path};
 
 /// The parameters of every bank, in order, behind those of the hash.
 const TAGS: [(u16, u16); 13] = [
@@ -37,10 +37,6 @@ const TAGS: [(u16, u16); 13] = [
     (tag::NUM_STAGES, 0),
 ];
 
-fn damaged(what: &str) -> Error {
-    Error::format(format!("no bank has the file's {what}; the file is damaged, or of a newer release"))
-}
-
 impl FilterBank {
     /// As a file.
     pub fn container(&self) -> Container<'_> {
@@ -58,7 +54,7 @@ impl FilterBank {
             later.len(),
             owners.homes(),
             later.homes(),
-            self.pool.used().into(),
+            self.pool.num_used().into(),
             Layout::Blocked as u64,
             self.stages.len() as u64,
         ];
@@ -76,9 +72,9 @@ impl FilterBank {
                 table.memory().map(|memory| Section { index: index as u32, ..Section::of(kind::OWNERS, memory) });
             sections.extend(section);
         }
-        if let Some(memory) = self.pool.memory().filter(|_| self.pool.used() > 0) {
+        if let Some(memory) = self.pool.memory().filter(|_| self.pool.num_used() > 0) {
             let whole = Section::of(kind::BITS, memory);
-            sections.push(Section { bytes: &whole.bytes[..self.pool.used() as usize * LINE_BYTES], ..whole });
+            sections.push(Section { bytes: &whole.bytes[..self.pool.num_used() as usize * LINE_BYTES], ..whole });
         }
         Container { header, sections }
     }
@@ -93,7 +89,7 @@ impl FilterBank {
     pub fn from_bytes(bytes: &[u8], wanted: &OpenOptions) -> Result<Self> {
         let parsed = ContainerIndex::new(bytes, Verify::Full)?;
         let mut bank = Self::restore(&parsed, wanted, |span| {
-            let mut memory = Memory::unsupplied(span.len as u64 / 8)?;
+            let mut memory = Memory::allocate_unsupplied(span.len as u64 / 8)?;
             memory.copy_from_bytes(&bytes[span.offset..span.offset + span.len])?;
             Ok(memory)
         })?;
@@ -119,7 +115,7 @@ impl FilterBank {
             }
             Ok(bank)
         };
-        named(load(), path)
+        with_path(load(), path)
     }
 
     fn restore(parsed: &ContainerIndex, wanted: &OpenOptions, memory: impl Fn(Span) -> Result<Memory>) -> Result<Self> {
@@ -128,7 +124,7 @@ impl FilterBank {
             return Err(Error::format("the file does not hold a FilterBank; use fullbloom.open()"));
         }
         if header.scheme != Scheme::Columns as u16 || header.unclean || header.names_hash() {
-            return Err(damaged("header"));
+            return Err(damage_error("header"));
         }
         let bytes: usize = parsed.sections.iter().map(|span| span.len).sum();
         if bytes as u64 > wanted.max_bytes {
@@ -161,34 +157,34 @@ impl FilterBank {
         let free = read_free(header, stages.len())?;
         check_order(header, stages.len())?;
         let used = number(tag::LINES, 0).map(u32::try_from)?.ok().filter(|&used| u64::from(used) <= MAX_LINES);
-        let used = used.ok_or_else(|| damaged("number of lines"))?;
+        let used = used.ok_or_else(|| damage_error("number of lines"))?;
         if number(tag::LAYOUT, 0)? != Layout::Blocked as u64 {
-            return Err(damaged("layout"));
+            return Err(damage_error("layout"));
         }
         let mut sections = 0;
         let mut section = |kind, index, words: Option<u64>| {
-            let words = words.ok_or_else(|| damaged("length of a table"))?;
+            let words = words.ok_or_else(|| damage_error("length of a table"))?;
             if words == 0 {
                 return Ok(None);
             }
             sections += 1;
             let span = parsed.section(kind, index)?;
             if span.len as u64 != words.saturating_mul(8) {
-                return Err(damaged("length of a section"));
+                return Err(damage_error("length of a section"));
             }
             memory(span).map(Some)
         };
         let mut table = |index: u16| {
             let (homes, entries) = (number(tag::NUM_BUCKETS, index)?, number(tag::NUM_ENTRIES, index)?);
             if entries > homes {
-                return Err(damaged("number of owners"));
+                return Err(damage_error("number of owners"));
             }
-            Ok(Directory::over(section(kind::OWNERS, index.into(), Directory::words(homes))?, homes, entries))
+            Ok(Directory::from_memory(section(kind::OWNERS, index.into(), Directory::words(homes))?, homes, entries))
         };
         let (owners, later) = (table(0)?, table(1)?);
-        let pool = Pool::over(section(kind::BITS, 0, Some(u64::from(used) * 8))?, used, free);
+        let pool = Pool::from_memory(section(kind::BITS, 0, Some(u64::from(used) * 8))?, used, free);
         if sections != parsed.sections.len() {
-            return Err(damaged("number of sections"));
+            return Err(damage_error("number of sections"));
         }
         // Half of all numbers, so that later additions cannot overflow.
         let added = number(tag::COUNT, 0)?.min(u64::MAX >> 1);
@@ -198,9 +194,9 @@ impl FilterBank {
     /// Refuses tables that contradict each other, and lines that belong to two filters or to none.
     pub fn check_cells(&self) -> Result<()> {
         if !self.owners.check(true) || !self.later.check(false) {
-            return Err(damaged("table of owners"));
+            return Err(damage_error("table of owners"));
         }
-        let mut marks = Marks::new(self.pool.used())?;
+        let mut marks = Marks::new(self.pool.num_used())?;
         let mut sum = 0u64;
         for owner in self.owners.iter() {
             marks.take(owner.line, self.stages[0].lines())?;
@@ -213,15 +209,15 @@ impl FilterBank {
             let owner = self.owners.get(entry.owner);
             let is_full = owner.is_some_and(|owner| u64::from(owner.count) > self.stages[0].capacity);
             let stage = self.stages.get(number as usize).filter(|_| is_full && entry.count == number);
-            marks.take(entry.line, stage.ok_or_else(|| damaged("table of stages"))?.lines())?;
+            marks.take(entry.line, stage.ok_or_else(|| damage_error("table of stages"))?.lines())?;
         }
         let mut ends = true;
         let lines = |size: usize| self.stages.get(size).map(Stage::lines);
         let walked = self.pool.each_free(lines, |first, lines| ends &= marks.take(first, lines).is_ok());
         if walked.is_none() || !ends || marks.left > 0 {
-            return Err(damaged("list of free lines"));
+            return Err(damage_error("list of free lines"));
         }
-        if sum == self.added { Ok(()) } else { Err(damaged("number of keys")) }
+        if sum == self.added { Ok(()) } else { Err(damage_error("number of keys")) }
     }
 
     /// [`FilterBank::check_cells`] of a mapped bank, which may not have been checked yet.
@@ -234,21 +230,21 @@ impl FilterBank {
 fn read_stages(header: &Header, plan: &Plan) -> Result<Vec<Stage>> {
     let wanted = header.get(tag::NUM_STAGES, 0)?;
     if wanted == 0 || wanted > MAX_STAGES as u64 {
-        return Err(damaged("number of stages"));
+        return Err(damage_error("number of stages"));
     }
     let (mut stages, mut before) = (Vec::new(), 0);
     for index in 0..wanted as u16 {
-        let num_hashes = u32::try_from(header.get(tag::NUM_HASHES, index)?).map_err(|_| damaged("shape"))?;
+        let num_hashes = u32::try_from(header.get(tag::NUM_HASHES, index)?).map_err(|_| damage_error("shape"))?;
         let num_bits = header.get(tag::NUM_BITS, index)?;
         let shape = Shape { layout: Layout::Blocked, scheme: Scheme::Columns, num_bits, num_hashes };
         let shape = shape.check().map_err(Error::as_format)?;
         if num_bits / 512 > MAX_LINES {
-            return Err(damaged("shape"));
+            return Err(damage_error("shape"));
         }
         let stage = Stage { shape, ..plan.describe(index.into(), before, shape) };
         // The next rate of an owner that may not grow, which no filter has.
         if stage.fpr <= 0.0 {
-            return Err(damaged("number of stages"));
+            return Err(damage_error("number of stages"));
         }
         before = stage.total;
         stages.push(stage);
@@ -262,7 +258,7 @@ fn read_free(header: &Header, stages: usize) -> Result<Vec<u32>> {
     for (_, index, head) in header.params.iter().filter(|(tag, ..)| *tag == tag::FREE_LINES) {
         let index = usize::from(*index);
         let head = u32::try_from(*head).ok().filter(|&head| head > 0 && index >= free.len() && index < stages);
-        let head = head.ok_or_else(|| damaged("list of free lines"))?;
+        let head = head.ok_or_else(|| damage_error("list of free lines"))?;
         free.resize(index, 0);
         free.push(head);
     }
@@ -274,7 +270,7 @@ fn check_order(header: &Header, stages: usize) -> Result<()> {
     let own = header.params.iter().skip(header.hasher_params()).map(|&(tag, index, _)| (tag, index));
     let free = own.clone().filter(|(tag, _)| *tag == tag::FREE_LINES);
     let shapes = (0..stages as u16).flat_map(|index| [(tag::NUM_BITS, index), (tag::NUM_HASHES, index)]);
-    if own.eq(TAGS.into_iter().chain(shapes).chain(free)) { Ok(()) } else { Err(damaged("parameters")) }
+    if own.eq(TAGS.into_iter().chain(shapes).chain(free)) { Ok(()) } else { Err(damage_error("parameters")) }
 }
 
 /// Which lines belong to a filter, a bit each.
@@ -292,11 +288,12 @@ impl Marks {
 
     /// Marks the lines of a filter; an error if one has a filter already, or is beyond the last.
     fn take(&mut self, first: u32, lines: u32) -> Result<()> {
-        let end = first.checked_add(lines).filter(|&end| end <= self.lines).ok_or_else(|| damaged("line numbers"))?;
+        let end =
+            first.checked_add(lines).filter(|&end| end <= self.lines).ok_or_else(|| damage_error("line numbers"))?;
         for line in first..end {
             let (word, bit) = (&mut self.words[(line / 64) as usize], 1 << (line % 64));
             if *word & bit != 0 {
-                return Err(damaged("line numbers"));
+                return Err(damage_error("line numbers"));
             }
             *word |= bit;
         }

@@ -42,7 +42,7 @@ impl FilterBank {
         for theirs in other.owners.iter() {
             self.merge_owner(other, &theirs)?;
         }
-        self.hasher.added_mut().join(other.hasher.added());
+        self.hasher.domains_mut().join(other.hasher.domains());
         Ok(())
     }
 
@@ -50,7 +50,7 @@ impl FilterBank {
         if !self.has_owner(theirs.owner) {
             self.create(theirs.owner)?;
         }
-        let ours = self.owners.get(theirs.owner).ok_or_else(Self::lost)?;
+        let ours = self.owners.get(theirs.owner).ok_or_else(Self::directory_error)?;
         let (mine, their) = (self.filters(&ours), other.filters(theirs));
         let mut keys = 0.0;
         for index in 0..mine.len().max(their.len()) {
@@ -79,7 +79,7 @@ impl FilterBank {
 
     /// Sets the number of keys of an owner.
     fn recount(&mut self, owner: u64, count: u32) -> Result<()> {
-        let at = self.owners.find(owner).ok_or_else(Self::lost)?;
+        let at = self.owners.find(owner).ok_or_else(Self::directory_error)?;
         let before = self.owners.entry(at).map_or(0, |entry| entry.count);
         self.owners.set_count(at, count)?;
         self.added = self.added.saturating_sub(before.into()).saturating_add(count.into());

@@ -1,4 +1,4 @@
-//! [`FilterBank`]: millions of small filters, one an owner, in one memory or one mapped file.
+//! [`FilterBank`]: millions of small filters, one per owner, in one memory or one mapped file.
 //!
 //! A user, a tenant or a block of a log has a few hundred keys, and a filter object of its own would cost more than its
 //! cells. In a bank an owner is 16 bytes of a table, and its filter some lines of 64 bytes: of layout `blocked`, so that a
@@ -17,8 +17,7 @@ mod batch;
 pub mod directory;
 mod file;
 mod merging;
-pub mod mixing;
-mod owners;
+pub mod owners;
 pub mod plan;
 pub mod pool;
 pub mod positions;
@@ -119,7 +118,7 @@ impl FilterBank {
 
     /// Bytes of all lines.
     pub fn line_bytes(&self) -> u64 {
-        u64::from(self.pool.used()) * LINE_BYTES as u64
+        u64::from(self.pool.num_used()) * LINE_BYTES as u64
     }
 
     /// Bytes of both tables and their indexes.
@@ -162,7 +161,7 @@ impl FilterBank {
             owners: self.owners.try_clone()?,
             later: self.later.try_clone()?,
             pool: self.pool.try_clone()?,
-            bound: self.bound.alone(),
+            bound: self.bound.copy_alone(),
             ..*self
         })
     }
@@ -173,7 +172,7 @@ impl FilterBank {
         self.owners.clear();
         self.later.clear();
         self.pool.clear();
-        self.hasher.added_mut().clear();
+        self.hasher.domains_mut().clear();
         self.added = 0;
         Ok(())
     }
@@ -221,10 +220,10 @@ impl FilterBank {
             Some(at) => at,
             None => {
                 self.create(owner)?;
-                self.owners.find(owner).ok_or_else(Self::lost)?
+                self.owners.find(owner).ok_or_else(Self::directory_error)?
             }
         };
-        let entry = self.owners.entry(at).ok_or_else(Self::lost)?;
+        let entry = self.owners.entry(at).ok_or_else(Self::directory_error)?;
         let first = self.stages[0];
         let new = if u64::from(entry.count) < first.capacity {
             self.put(first, entry.line, key)?
@@ -239,7 +238,7 @@ impl FilterBank {
     }
 
     #[cold]
-    fn lost() -> Error {
+    fn directory_error() -> Error {
         Error::format("the directory of the bank contradicts itself; the file is damaged")
     }
 
@@ -291,7 +290,7 @@ impl FilterBank {
         }
         let newest = self.later.of(owner.owner).last();
         let index = newest.map_or(0, |entry| entry.count as usize);
-        let Some(stage) = self.stages.get(index).copied() else { return Err(Self::lost()) };
+        let Some(stage) = self.stages.get(index).copied() else { return Err(Self::directory_error()) };
         if u64::from(owner.count) < stage.total
             && let Some(newest) = newest
         {

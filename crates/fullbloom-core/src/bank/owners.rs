@@ -57,7 +57,7 @@ impl FilterBank {
         for (index, (first, stage)) in filters.into_iter().zip(&self.stages).enumerate() {
             let words = self.pool.filter(first, stage.lines());
             if words.is_empty() {
-                return Err(Self::lost()); // before memory of the stated size is allocated
+                return Err(Self::directory_error()); // before memory of the stated size is allocated
             }
             let added = if index == last { left } else { left.min(stage.capacity) };
             left -= added;
@@ -98,7 +98,7 @@ impl FilterBank {
         Ok(match self.export(owner)? {
             None => (0.0, 0.0),
             Some(Exported::One(filter)) => filter.approx_count(),
-            Some(Exported::Grown(filter)) => filter.estimated().unwrap_or((f64::NAN, f64::INFINITY)),
+            Some(Exported::Grown(filter)) => filter.estimate_count().unwrap_or((f64::NAN, f64::INFINITY)),
         })
     }
 

@@ -21,7 +21,7 @@ use crate::cells::LINE_BYTES;
 use crate::error::{Error, Result};
 use crate::sizing::chain::{stage_keys, stage_rate};
 use crate::sizing::whole::mean_over;
-use crate::sizing::{check_fpr, check_sized, shown};
+use crate::sizing::{check_fpr, check_sized, format_rate};
 
 /// Bits of a line.
 const LINE_BITS: u64 = 8 * LINE_BYTES as u64;
@@ -88,13 +88,13 @@ impl Plan {
             )));
         }
         check_fpr(max_fpr).map_err(|_| {
-            Error::Parameter(format!("max_fpr must be between 0 and 1 (exclusive), got {}", shown(max_fpr)))
+            Error::Parameter(format!("max_fpr must be between 0 and 1 (exclusive), got {}", format_rate(max_fpr)))
         })?;
         if max_fpr < fpr {
             return Err(Error::Parameter(format!(
                 "max_fpr must be at least fpr, {}, got {}; max_fpr=fpr refuses keys past the capacity of their owner",
-                shown(fpr),
-                shown(max_fpr)
+                format_rate(fpr),
+                format_rate(max_fpr)
             )));
         }
         if !(1.0..=1024.0).contains(&growth) {
@@ -130,7 +130,7 @@ impl Plan {
             return Err(Error::Memory(format!(
                 "a filter for {capacity} keys at fpr {} has more lines than a bank, {MAX_LINES} of 64 bytes; lower the \
                  capacity, or use a BloomFilter",
-                shown(fpr)
+                format_rate(fpr)
             )));
         }
         Ok(Stage { capacity, total, fpr, shape })

@@ -25,12 +25,12 @@ impl Pool {
     }
 
     /// Over `used` lines of a file.
-    pub fn over(memory: Option<Memory>, used: u32, free: Vec<u32>) -> Self {
+    pub fn from_memory(memory: Option<Memory>, used: u32, free: Vec<u32>) -> Self {
         Pool { memory, used, free }
     }
 
     /// Lines in use, free ones included.
-    pub fn used(&self) -> u32 {
+    pub fn num_used(&self) -> u32 {
         self.used
     }
 
@@ -91,7 +91,7 @@ impl Pool {
             if memory.checksum().is_some() {
                 return memory.try_clone(); // which checks it
             }
-            let mut copy = Memory::unsupplied(self.words().len() as u64)?;
+            let mut copy = Memory::allocate_unsupplied(self.words().len() as u64)?;
             copy.writable()?[..self.words().len()].copy_from_slice(self.words());
             Ok(copy)
         };
@@ -112,7 +112,7 @@ impl Pool {
     pub fn take(&mut self, size: usize, lines: u32) -> Result<u32> {
         if let Some(first) = self.free.get(size).and_then(|head| head.checked_sub(1)) {
             let words = self.filter_mut(first, lines)?;
-            let Some(next) = words.first().map(|next| u64::from_le(*next) as u32) else { return Err(broken()) };
+            let Some(next) = words.first().map(|next| u64::from_le(*next) as u32) else { return Err(list_error()) };
             words.fill(0);
             self.free[size] = next;
             return Ok(first);
@@ -139,7 +139,7 @@ impl Pool {
         }
         let wanted = lines.max(held + held / 4).max(LEAST_LINES) * LINE_WORDS as u64;
         match &mut self.memory {
-            None => self.memory = Some(Memory::unsupplied(wanted)?),
+            None => self.memory = Some(Memory::allocate_unsupplied(wanted)?),
             Some(memory) => memory.lengthen(wanted)?,
         }
         Ok(())
@@ -182,6 +182,6 @@ impl Pool {
     }
 }
 
-fn broken() -> Error {
+fn list_error() -> Error {
     Error::format("the list of free lines leads out of the bank; the file is damaged")
 }

@@ -1,4 +1,4 @@
-//! A bank against one filter an owner, against itself key by key, and against forged files.
+//! A bank against one filter per owner, against itself key by key, and against forged files.
 
 use std::collections::{HashMap, HashSet};
 
@@ -43,10 +43,10 @@ fn pairs(random: &mut Random, count: usize, owners: u64) -> (Vec<u64>, Vec<u64>)
 }
 
 fn file(bank: &FilterBank) -> Vec<u8> {
-    written(&bank.container())
+    write(&bank.container())
 }
 
-fn written(container: &Container<'_>) -> Vec<u8> {
+fn write(container: &Container<'_>) -> Vec<u8> {
     let mut bytes = Vec::new();
     container.write_with(&container.head().unwrap(), &mut bytes).unwrap();
     bytes
@@ -183,7 +183,7 @@ fn an_exported_owner_answers_as_in_the_bank() {
             }
             Exported::Grown(filter) => {
                 grown += 1;
-                let bytes = written(&filter.container());
+                let bytes = write(&filter.container());
                 let read: ScalableBloomFilter = options().from_bytes(&bytes, crate::registry::SCALABLE).unwrap();
                 (asked.iter().map(|&key| read.contains_hash(key)).collect(), filter.num_added())
             }
@@ -267,7 +267,7 @@ fn a_batch_without_memory_adds_the_pairs_before_and_none_behind() {
 }
 
 /// A bank with grown owners and free lines of two sizes.
-fn used() -> FilterBank {
+fn create_used() -> FilterBank {
     let mut random = Random(6);
     let mut bank = bank(12, 0.05);
     let (owners, keys) = pairs(&mut random, 1500, 40);
@@ -282,7 +282,7 @@ fn used() -> FilterBank {
 
 #[test]
 fn a_file_restores_the_bank() {
-    let bank = used();
+    let bank = create_used();
     let bytes = file(&bank);
     let mut read = FilterBank::from_bytes(&bytes, &options()).unwrap();
     assert!(read.same_as(&bank) && file(&read) == bytes);
@@ -301,7 +301,7 @@ fn a_file_restores_the_bank() {
 #[test]
 fn a_mapped_file_is_read_and_not_written() {
     use crate::container::file::OpenFile;
-    let (bank, folder) = (used(), tempfile::tempdir().unwrap());
+    let (bank, folder) = (create_used(), tempfile::tempdir().unwrap());
     let path = folder.path().join("bank");
     bank.save(&path).unwrap();
     let wanted = OpenOptions { verify: Verify::Header, ..options() };
@@ -328,7 +328,7 @@ fn exercise(bank: &FilterBank) {
 #[test]
 fn forged_files_are_refused_or_harmless() {
     use crate::container::file::OpenFile;
-    let (bank, mut random, folder) = (used(), Random(7), tempfile::tempdir().unwrap());
+    let (bank, mut random, folder) = (create_used(), Random(7), tempfile::tempdir().unwrap());
     let path = folder.path().join("forged");
     let container = bank.container();
     let mut refused = 0;
@@ -353,7 +353,7 @@ fn forged_files_are_refused_or_harmless() {
         }
         let sections = container.sections.iter().zip(&cells);
         let sections = sections.map(|(section, bytes)| Section { bytes, checksum: None, ..*section }).collect();
-        let bytes = written(&Container { header, sections });
+        let bytes = write(&Container { header, sections });
         match FilterBank::from_bytes(&bytes, &options()) {
             Ok(mut read) => {
                 exercise(&read);

@@ -37,7 +37,7 @@ impl BloomFilter {
         Ok(new)
     }
 
-    fn crowded(&self, coming: usize) -> bool {
+    fn is_crowded(&self, coming: usize) -> bool {
         self.strict && self.load.added.saturating_add(coming as u64) > self.load.capacity
     }
 }
@@ -51,7 +51,7 @@ impl Addable for BloomFilter {
     }
 
     fn add_hashes(&mut self, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
-        if self.crowded(hashes.len()) {
+        if self.is_crowded(hashes.len()) {
             let mut new = new;
             for (i, &hash) in hashes.iter().enumerate() {
                 let fresh = self.add_strictly(hash)?;
@@ -73,7 +73,7 @@ impl Addable for BloomFilter {
         self.expect_adds(source.len());
         let kernel = self.kernel;
         let threads = useful_threads(threads, source.len());
-        if threads == 1 || self.crowded(source.len()) {
+        if threads == 1 || self.is_crowded(source.len()) {
             return self.add_in_turn(source, new);
         }
         self.load.added += kernel.add_threads(self.words_mut()?, source, threads, new);

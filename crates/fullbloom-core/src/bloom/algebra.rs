@@ -80,7 +80,7 @@ impl Intersectable for BloomFilter {
             (bits::is_subset(self.words(), other.words()), bits::is_subset(other.words(), self.words()));
         if !covered {
             let fill = self.fill() + other.fill() - self.union_fill(other);
-            let surplus = if covers { other.surplus } else { Surplus::beside(kept, self.law().as_ref(), fill) };
+            let surplus = if covers { other.surplus } else { Surplus::of_filter(kept, self.law().as_ref(), fill) };
             self.check_room(surplus)?;
         }
         bits::and_assign(self.words_mut()?, other.words());
@@ -88,7 +88,7 @@ impl Intersectable for BloomFilter {
             (true, _) => {}
             (false, true) => self.count_as(other),
             (false, false) => {
-                self.surplus = Surplus::beside(kept, self.law().as_ref(), self.fill());
+                self.surplus = Surplus::of_filter(kept, self.law().as_ref(), self.fill());
                 let most = self.load.added.min(other.load.added);
                 let least = u64::from(bits::any(self.words())).min(most);
                 self.load.added =

@@ -56,7 +56,7 @@ trait Loops: Copy {
     fn add_threads(self, words: &mut [u64], source: &dyn HashSource, threads: usize, new: Option<&mut [u8]>) -> u64;
 }
 
-/// One line a key.
+/// One line per key.
 #[derive(Clone, Copy, Debug)]
 pub struct Line<S>(PhantomData<S>);
 
@@ -101,7 +101,7 @@ impl<S: LineScheme + Copy> Loops for Line<S> {
     }
 }
 
-/// k positions a key.
+/// k positions per key.
 #[derive(Clone, Copy, Debug)]
 pub struct Probes<S>(ProbeKernel, PhantomData<S>);
 

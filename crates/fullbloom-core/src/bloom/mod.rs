@@ -21,4 +21,4 @@ pub mod surplus;
 
 pub use filter::BloomFilter;
 pub use retouched::RetouchedBloomFilter;
-pub use shape::{BaseHash, Layout, Scheme, Shape, based};
+pub use shape::{BaseHash, Layout, Scheme, Shape, with_base_hash};

@@ -20,14 +20,14 @@ names! {
 }
 
 /// The hasher with the base hash of this name in the place of XXH3-64.
-pub fn based(hasher: KeyHasher, hash: &str) -> Result<KeyHasher> {
+pub fn with_base_hash(hasher: KeyHasher, hash: &str) -> Result<KeyHasher> {
     let base = one_of("hash", hash, BaseHash::NAMES)?;
     match base {
         BaseHash::Xxh3 => Ok(hasher),
         _ if hasher.is_keyed() => Err(Error::Parameter(format!(
             "a secret has a hash of its own, SipHash-1-3, and takes no hash={hash:?}; leave one of the two out"
         ))),
-        _ => Ok(KeyHasher::based(hasher.seed(), base)),
+        _ => Ok(KeyHasher::with_base(hasher.seed(), base)),
     }
 }
 
@@ -52,8 +52,8 @@ pub struct Shape {
 impl Shape {
     /// The smallest shape of the layout with this name, or of the one that `auto` chooses, which is `classic` if a
     /// scheme is named. The shape compensates for the share of the rate that a narrow base hash uses up.
-    pub fn named(layout: &str, scheme: Option<&str>, base: BaseHash, capacity: u64, fpr: f64) -> Result<Self> {
-        let fpr = Self::beside_hash(base, capacity, fpr)?;
+    pub fn from_names(layout: &str, scheme: Option<&str>, base: BaseHash, capacity: u64, fpr: f64) -> Result<Self> {
+        let fpr = Self::rate_beside_hash(base, capacity, fpr)?;
         match (choice("layout", layout, Layout::NAMES)?, Self::scheme_named(scheme)?) {
             (None, None) => Self::auto(capacity, fpr),
             (layout, scheme) => Self::for_capacity(layout.unwrap_or(Layout::Classic), scheme, capacity, fpr),
@@ -61,7 +61,7 @@ impl Shape {
     }
 
     /// The rate left to the shape if keys share hashes of `base`.
-    fn beside_hash(base: BaseHash, capacity: u64, fpr: f64) -> Result<f64> {
+    fn rate_beside_hash(base: BaseHash, capacity: u64, fpr: f64) -> Result<f64> {
         check_sized(capacity, fpr)?;
         if base.bits() == 64 {
             return Ok(fpr);
@@ -76,7 +76,7 @@ impl Shape {
             2.0 * floor,
             base.name(),
             base.bits(),
-            crate::sizing::shown(fpr)
+            crate::sizing::format_rate(fpr)
         )))
     }
 
@@ -100,7 +100,7 @@ impl Shape {
         best.ok_or_else(|| Self::impossible(capacity, fpr))?.check()
     }
 
-    /// Refuses early a rate whose information bound, log2(1/p) bits a key, exceeds memory.
+    /// Refuses early a rate whose information bound, log2(1/p) bits per key, exceeds memory.
     fn check_possible(capacity: u64, fpr: f64) -> Result<()> {
         if capacity as f64 * -fpr.log2() / 8.0 > ADDRESSABLE_BYTES as f64 {
             return Err(Self::impossible(capacity, fpr));
@@ -113,7 +113,7 @@ impl Shape {
         Error::Memory(format!(
             "a capacity of {capacity} at fpr {} needs at least {bytes:.2e} bytes, which no machine can give; \
              lower the capacity or raise the fpr",
-            crate::sizing::shown(fpr)
+            crate::sizing::format_rate(fpr)
         ))
     }
 
@@ -142,7 +142,7 @@ impl Shape {
     }
 
     /// The largest shape of at most `num_bits`, for every k that the layout can have.
-    pub fn within(layout: Layout, num_bits: u64) -> Result<Vec<Self>> {
+    pub fn list_layouts(layout: Layout, num_bits: u64) -> Result<Vec<Self>> {
         let hashes = layout.hashes().into_iter().filter(|&k| num_bits >= layout.granule(k));
         hashes
             .map(|k| Self::explicit(layout, None, num_bits / layout.granule(k) * layout.granule(k), k.into()))
@@ -192,10 +192,10 @@ impl Shape {
     pub fn law(&self) -> Box<dyn Law> {
         match (self.layout, self.scheme.derivation()) {
             (Layout::Classic, None) => Box::new(self.classic()),
-            (Layout::Classic, Some(derivation)) => Box::new(self.derived(self.classic(), derivation)),
+            (Layout::Classic, Some(derivation)) => Box::new(self.derive_law(self.classic(), derivation)),
             (Layout::TwoBlock, _) => Box::new(Pairs { half: self.lanes() }),
             (_, None) => Box::new(self.lanes()),
-            (_, Some(derivation)) => Box::new(self.derived(self.lanes(), derivation)),
+            (_, Some(derivation)) => Box::new(self.derive_law(self.lanes(), derivation)),
         }
     }
 
@@ -215,7 +215,7 @@ impl Shape {
         }
     }
 
-    fn derived<L: Law>(&self, ideal: L, derivation: Derivation) -> DerivedLaw<L> {
+    fn derive_law<L: Law>(&self, ideal: L, derivation: Derivation) -> DerivedLaw<L> {
         let slices = self.layout == Layout::Partitioned;
         let range = if slices { self.num_bits / u64::from(self.num_hashes) } else { self.num_bits };
         DerivedLaw { ideal, derivation, range, num_hashes: self.num_hashes, slices }
@@ -231,8 +231,8 @@ impl Shape {
         };
         match self.scheme.derivation() {
             None => ideal,
-            Some(derivation) if classic => self.derived(self.classic(), derivation).bound(ideal, items),
-            Some(derivation) => self.derived(self.lanes(), derivation).bound(ideal, items),
+            Some(derivation) if classic => self.derive_law(self.classic(), derivation).bound(ideal, items),
+            Some(derivation) => self.derive_law(self.lanes(), derivation).bound(ideal, items),
         }
     }
 
@@ -290,7 +290,7 @@ mod tests {
     fn shapes_within_are_the_largest_of_each_k() {
         for &(layout, _) in Layout::NAMES {
             for limit in [1, 63, 511, 512, 100_000] {
-                let shapes = Shape::within(layout, limit).unwrap();
+                let shapes = Shape::list_layouts(layout, limit).unwrap();
                 for k in 1..=MAX_HASHES {
                     let fits = |bits| {
                         Shape { layout, scheme: layout.default_scheme(), num_bits: bits, num_hashes: k }.check().is_ok()

@@ -28,7 +28,7 @@ impl Surplus {
     pub const NONE: Surplus = Surplus { keys: 0.0, variance: 0.0 };
 
     /// The surplus of a filter filled to `fill` that holds `kept` keys.
-    pub fn beside(kept: Estimate, law: &dyn Law, fill: f64) -> Self {
+    pub fn of_filter(kept: Estimate, law: &dyn Law, fill: f64) -> Self {
         let all = law.items(fill);
         if !kept.variance.is_finite() || !all.is_finite() {
             return Surplus { keys: 0.0, variance: f64::INFINITY };
@@ -47,7 +47,7 @@ impl Surplus {
     }
 
     /// The number of keys that would set as many bits as `items` keys and the surplus.
-    pub fn beside_keys(self, items: f64) -> f64 {
+    pub fn add_to(self, items: f64) -> f64 {
         items + self.keys
     }
 

@@ -77,14 +77,14 @@ fn needs(bytes: u64) -> Error {
 impl Memory {
     /// The only constructor. Every structure has a memory, so the instruction set is chosen here, and single lookups
     /// need not check whether it was ([`Isa::is_vector`]).
-    fn over(words: NonNull<u64>, len: usize, backing: Backing) -> Self {
+    fn from_backing(words: NonNull<u64>, len: usize, backing: Backing) -> Self {
         let _ = Isa::current();
         Memory { words, len, backing }
     }
 
     /// Zeroed memory for at least `words` words, rounded up to whole lines.
     pub fn zeroed(words: u64) -> Result<Self> {
-        let mut memory = Self::unsupplied(words)?;
+        let mut memory = Self::allocate_unsupplied(words)?;
         if memory.bytes().len() <= SUPPLIED_UP_TO_BYTES {
             memory.expect_writes(usize::MAX);
         }
@@ -93,7 +93,7 @@ impl Memory {
 
     /// [`Memory::zeroed`] for words that are about to be written once each: the kernel supplies huge pages meanwhile,
     /// and blocks no other thread from mapping memory.
-    pub(crate) fn unsupplied(words: u64) -> Result<Self> {
+    pub(crate) fn allocate_unsupplied(words: u64) -> Result<Self> {
         let lines = words.max(1).div_ceil(LINE_WORDS as u64);
         let bytes = lines.saturating_mul(LINE_BYTES as u64);
         let size = usize::try_from(bytes).map_err(|_| needs(bytes))?;
@@ -108,7 +108,7 @@ impl Memory {
         owner.try_reserve_exact(lines).map_err(|_| needs((lines * LINE_BYTES) as u64))?;
         owner.resize(lines, Line([0; LINE_WORDS]));
         let words = NonNull::from(owner.as_mut_slice()).cast();
-        Ok(Self::over(words, lines * LINE_WORDS, Backing::Lines { _owner: owner }))
+        Ok(Self::from_backing(words, lines * LINE_WORDS, Backing::Lines { _owner: owner }))
     }
 
     fn pages(bytes: usize) -> Result<Self> {
@@ -117,14 +117,14 @@ impl Memory {
         #[cfg(target_os = "linux")]
         let _ = owner.advise(memmap2::Advice::HugePage);
         let words = NonNull::from(&mut owner[..]).cast();
-        Ok(Self::over(words, bytes / 8, Backing::Pages { owner, supplied: false }))
+        Ok(Self::from_backing(words, bytes / 8, Backing::Pages { owner, supplied: false }))
     }
 
     /// Has the kernel supply all pages now, if `writes` random writes are about to touch them.
     ///
     /// Adding reads before it writes. The kernel answers the read of an untouched huge page with a shared page of
-    /// zeros, and the write with 4 KiB copies: 120 ns a key more while a filter of 126 MB fills, and the huge pages are
-    /// lost (200 for 100 ns a key afterwards). Several threads also interrupt each other at every such page.
+    /// zeros, and the write with 4 KiB copies: 120 ns per key more while a filter of 126 MB fills, and the huge pages are
+    /// lost (200 for 100 ns per key afterwards). Several threads also interrupt each other at every such page.
     pub fn expect_writes(&mut self, writes: usize) {
         if let Backing::Pages { owner, supplied } = &mut self.backing
             && !*supplied
@@ -173,7 +173,7 @@ impl Memory {
         if words <= self.len as u64 {
             return Ok(());
         }
-        let mut longer = Self::unsupplied(words)?;
+        let mut longer = Self::allocate_unsupplied(words)?;
         longer.writable()?[..self.len].copy_from_slice(self.words());
         *self = longer;
         Ok(())
@@ -182,17 +182,17 @@ impl Memory {
     /// The words of a read-only file mapping from byte `offset` on, `len` words; `checksum` is the CRC-32 that they
     /// must have, if anything vouches for them.
     pub fn from_map(owner: &Arc<Mmap>, offset: usize, len: usize, checksum: Option<u32>) -> Result<Self> {
-        let words = Self::within(owner.as_ptr(), owner.len(), offset, len)?;
-        Ok(Self::over(words, len, Backing::ReadOnlyFile { _owner: owner.clone(), checksum }))
+        let words = Self::locate(owner.as_ptr(), owner.len(), offset, len)?;
+        Ok(Self::from_backing(words, len, Backing::ReadOnlyFile { _owner: owner.clone(), checksum }))
     }
 
     /// The words of a shared writable file mapping from byte `offset` on, `len` words.
     pub fn from_map_mut(mut owner: MmapMut, offset: usize, len: usize) -> Result<Self> {
-        let words = Self::within(owner.as_mut_ptr(), owner.len(), offset, len)?;
-        Ok(Self::over(words, len, Backing::WritableFile { owner, process: std::process::id() }))
+        let words = Self::locate(owner.as_mut_ptr(), owner.len(), offset, len)?;
+        Ok(Self::from_backing(words, len, Backing::WritableFile { owner, process: std::process::id() }))
     }
 
-    fn within(base: *const u8, size: usize, offset: usize, len: usize) -> Result<NonNull<u64>> {
+    fn locate(base: *const u8, size: usize, offset: usize, len: usize) -> Result<NonNull<u64>> {
         let end = len.checked_mul(8).and_then(|bytes| bytes.checked_add(offset));
         if end.is_none_or(|end| end > size) || !offset.is_multiple_of(LINE_BYTES) || !len.is_multiple_of(LINE_WORDS) {
             return Err(Error::format("a section lies outside of its file"));
@@ -267,7 +267,7 @@ impl Memory {
 
     /// The error for bytes of a mapped file with a wrong checksum.
     #[cold]
-    pub fn changed() -> Error {
+    pub fn checksum_error() -> Error {
         Error::format(
             "the cells of the mapped file do not match its checksum: it is damaged, or was written in place since it \
              was opened; open it again with verify=\"full\"",
@@ -277,9 +277,9 @@ impl Memory {
     /// An owned copy. A file must have the right checksum, since a copy has none to check later.
     pub fn try_clone(&self) -> Result<Self> {
         if self.checksum().is_some_and(|wanted| wanted != crc32fast::hash(self.bytes())) {
-            return Err(Self::changed());
+            return Err(Self::checksum_error());
         }
-        let mut copy = Memory::unsupplied(self.len as u64)?;
+        let mut copy = Memory::allocate_unsupplied(self.len as u64)?;
         if let Some(words) = copy.words_mut() {
             words.copy_from_slice(self.words());
         }
@@ -303,7 +303,7 @@ impl Memory {
     /// Overwrites the words with `bytes`, which must be exactly as long.
     pub fn copy_from_bytes(&mut self, bytes: &[u8]) -> Result<()> {
         if bytes.len() != self.len_bytes() {
-            return Err(Error::format("a section has not the length its parameters ask for"));
+            return Err(Error::format("the length of a section does not match its parameters"));
         }
         let words = self.words_mut().ok_or_else(|| Error::ReadOnly("the filter is read-only".into()))?;
         for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {
@@ -319,7 +319,7 @@ mod tests {
 
     #[test]
     fn longer_memory_keeps_its_words_and_adds_zeros() {
-        let mut memory = Memory::unsupplied(8).unwrap();
+        let mut memory = Memory::allocate_unsupplied(8).unwrap();
         memory.words_mut().unwrap().fill(7);
         for words in [8, 24, 16, 300_000, 600_000, 700_000, 5_000_000] {
             let before = memory.words().len();

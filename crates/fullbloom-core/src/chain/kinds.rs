@@ -90,7 +90,7 @@ macro_rules! kinds {
         }
 
         impl Stage {
-            fn copied(&self) -> Result<Self> {
+            fn copy(&self) -> Result<Self> {
                 match self { $(Stage::$Class(f) => f.try_clone().map(Stage::$Class),)* }
             }
 
@@ -233,7 +233,7 @@ impl Filter for Stage {
     }
 
     fn try_clone(&self) -> Result<Self> {
-        self.copied()
+        self.copy()
     }
 
     fn same_as(&self, other: &Self) -> bool {

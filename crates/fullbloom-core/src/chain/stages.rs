@@ -73,7 +73,7 @@ macro_rules! chain_answers {
 pub(super) use chain_answers;
 
 /// The refusal of bytes that all filters share.
-fn shared(bytes: u64) -> Error {
+fn shared_limit_error(bytes: u64) -> Error {
     Error::Memory(format!(
         "another stage has {bytes} bytes, which are more than all filters have left; drop some, or raise the cap"
     ))
@@ -88,7 +88,7 @@ impl<S: Filter> Chain<S> {
     pub(super) fn try_clone(&self) -> Result<Self> {
         let mut stages = self.stages.iter().map(Filter::try_clone).collect::<Result<Vec<_>>>()?;
         stages.shrink_to_fit();
-        Ok(Chain { hasher: self.hasher, stages, spare: None, bound: self.bound.alone() })
+        Ok(Chain { hasher: self.hasher, stages, spare: None, bound: self.bound.copy_alone() })
     }
 
     /// Opens a stage. A filter has few, and space for three more is most of a small one's memory besides its cells.
@@ -102,7 +102,7 @@ impl<S: Filter> Chain<S> {
         let held = self.stages.iter().map(Filter::nbytes).fold(bytes, u64::saturating_add);
         let most = self.bound.most;
         if held <= most {
-            return if self.bound.take(bytes) { Ok(()) } else { Err(shared(bytes)) };
+            return if self.bound.take(bytes) { Ok(()) } else { Err(shared_limit_error(bytes)) };
         }
         Err(Error::Memory(format!(
             "another stage would make the filter {held} bytes large, max_bytes is {most}; open its file with more if you \

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::header::ContainerIndex;
-use crate::error::{Error, Result, shown};
+use crate::error::{Error, Result, display_name};
 
 /// After so many attempts the path still names another file: give up.
 const ATTEMPTS: u32 = 100;
@@ -34,7 +34,7 @@ fn regular(file: &File, path: &Path) -> Result<()> {
 }
 
 fn irregular(path: &Path) -> Error {
-    Error::format(format!("{}: not a regular file, so not a fullbloom file", shown(path)))
+    Error::format(format!("{}: not a regular file, so not a fullbloom file", display_name(path)))
 }
 
 /// True if `path` names the open `file`.

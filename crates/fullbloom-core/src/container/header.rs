@@ -18,7 +18,7 @@ const FILE_LEN_AT: usize = 32;
 const PARAM: usize = 16;
 const SECTION: usize = 32;
 const FLAG_OPEN_FOR_WRITING: u32 = 1;
-/// A filter has tens of parameters a stage at most; a larger table is not plausible.
+/// A filter has tens of parameters per stage at most; a larger table is not plausible.
 const MAX_ENTRIES: usize = 1 << 15;
 
 /// How much to check when reading.
@@ -55,7 +55,7 @@ impl Header {
     pub fn new(variant: u16, scheme: u16, hasher: &KeyHasher) -> Self {
         let base = hasher.base();
         let named = (base != BaseHash::Xxh3).then_some((tag::HASH, 0, base as u64));
-        let domains = hasher.added().number().map(|number| (tag::KEY_DOMAINS, 0, number));
+        let domains = hasher.domains().number().map(|number| (tag::KEY_DOMAINS, 0, number));
         let params = named.into_iter().chain(domains).collect();
         let (seed, secret_fingerprint) = (hasher.seed(), hasher.secret_fingerprint());
         Header { variant, scheme, seed, secret_fingerprint, unclean: false, params }
@@ -81,10 +81,10 @@ impl Header {
         let mut numbers = self.params.iter().filter(|(tag, ..)| *tag == tag::KEY_DOMAINS);
         let Some(&(_, index, number)) = numbers.next() else { return Ok(AddedDomains::UNKNOWN) };
         if ![0, WHOLE].contains(&index) || numbers.next().is_some() {
-            return Err(Error::format("the file records the domains of its keys twice, or of a part; it is damaged"));
+            return Err(Error::format("the file records its key types twice, or in part; it is damaged"));
         }
-        let newer = || Error::format("the file records domains of keys that no release knew; use a newer release");
-        let mut added = AddedDomains::stored(number).ok_or_else(newer)?;
+        let newer = || Error::format("the file records unknown key types; use a newer release");
+        let mut added = AddedDomains::from_file(number).ok_or_else(newer)?;
         if self.unclean {
             added.insert(KeyDomains::HASHED);
         }
@@ -94,8 +94,9 @@ impl Header {
     /// The base hash.
     fn base(&self) -> Result<BaseHash> {
         let Ok(number) = self.get(tag::HASH, 0) else { return Ok(BaseHash::Xxh3) };
-        let named = BaseHash::numbered(number).filter(|base| *base != BaseHash::Xxh3 && self.secret_fingerprint == 0);
-        named.ok_or_else(|| Error::format("the file names a hash that no filter has; use a newer release"))
+        let named =
+            BaseHash::from_number(number).filter(|base| *base != BaseHash::Xxh3 && self.secret_fingerprint == 0);
+        named.ok_or_else(|| Error::format("the file names an unknown hash; use a newer release"))
     }
 
     /// Adds a whole-number parameter.
@@ -138,7 +139,7 @@ impl Header {
     pub fn hasher(&self, secret: Option<&[u8; 16]>) -> Result<KeyHasher> {
         let (base, added) = (self.base()?, self.added_domains()?);
         let wrong = match (secret, self.secret_fingerprint) {
-            (None, 0) => return Ok(KeyHasher::based(self.seed, base).holding(added)),
+            (None, 0) => return Ok(KeyHasher::with_base(self.seed, base).holding(added)),
             (None, _) => "the filter was built with a secret; pass secret= to open it",
             (Some(_), 0) => "the filter was built without a secret; open it without secret=",
             (Some(secret), fingerprint) => {
@@ -174,9 +175,9 @@ impl<'a> Section<'a> {
 
     /// The checksum of the bytes. Damaged bytes are refused: once written again, under a new checksum, nobody could
     /// detect the damage.
-    pub fn checked(&self) -> Result<u32> {
+    pub fn check(&self) -> Result<u32> {
         let crc = crc32fast::hash(self.bytes);
-        if self.checksum.is_some_and(|wanted| wanted != crc) { Err(Memory::changed()) } else { Ok(crc) }
+        if self.checksum.is_some_and(|wanted| wanted != crc) { Err(Memory::checksum_error()) } else { Ok(crc) }
     }
 }
 
@@ -188,20 +189,20 @@ pub struct Container<'a> {
     pub sections: Vec<Section<'a>>,
 }
 
-fn aligned(offset: usize) -> usize {
+fn align(offset: usize) -> usize {
     offset.next_multiple_of(LINE_BYTES)
 }
 
 /// Length of header and tables, padded.
 fn head_len(params: usize, sections: usize) -> usize {
-    aligned(FIXED + params * PARAM + sections * SECTION)
+    align(FIXED + params * PARAM + sections * SECTION)
 }
 
 impl Container<'_> {
     /// Length of the whole file.
     pub fn nbytes(&self) -> usize {
         let head = head_len(self.header.params.len(), self.sections.len());
-        self.sections.iter().fold(head, |at, s| aligned(at + s.bytes.len()))
+        self.sections.iter().fold(head, |at, s| align(at + s.bytes.len()))
     }
 
     /// Header and tables, checksummed and padded.
@@ -232,12 +233,12 @@ impl Container<'_> {
             head.extend_from_slice(&section.index.to_le_bytes());
             head.extend_from_slice(&(at as u64).to_le_bytes());
             head.extend_from_slice(&(section.bytes.len() as u64).to_le_bytes());
-            let crc = if self.header.unclean { 0 } else { section.checked()? };
+            let crc = if self.header.unclean { 0 } else { section.check()? };
             head.extend_from_slice(&crc.to_le_bytes());
             head.extend_from_slice(&[0; 4]);
-            at = aligned(at + section.bytes.len());
+            at = align(at + section.bytes.len());
         }
-        head.resize(aligned(head.len()), 0);
+        head.resize(align(head.len()), 0);
         let crc = crc32fast::hash(&head);
         head[FIXED - 4..FIXED].copy_from_slice(&crc.to_le_bytes());
         Ok(head)
@@ -248,7 +249,7 @@ impl Container<'_> {
         out.write_all(head)?;
         for section in &self.sections {
             out.write_all(section.bytes)?;
-            let padding = aligned(section.bytes.len()) - section.bytes.len();
+            let padding = align(section.bytes.len()) - section.bytes.len();
             out.write_all(&[0; LINE_BYTES][..padding])?;
         }
         Ok(())
@@ -380,7 +381,7 @@ impl ContainerIndex {
             if offset != at || len > file - at {
                 return Err(Error::format("a section of the file lies outside of it; the file is damaged"));
             }
-            at = aligned(at + len);
+            at = align(at + len);
             if at > file {
                 return Err(Error::format("the file is cut short inside a section"));
             }
@@ -408,7 +409,7 @@ impl ContainerIndex {
                     span.index
                 )));
             }
-            if bytes[end..aligned(end)].iter().any(|&b| b != 0) {
+            if bytes[end..align(end)].iter().any(|&b| b != 0) {
                 return Err(Error::format("padding of the file is not zero; the file is damaged"));
             }
         }

@@ -78,7 +78,7 @@ numbers! {
         WINDOW = 44, "Seconds for which keys are remembered, an f64; 0 when the window is counted in keys.";
         CLOCK = 45, "The clock, an f64: latest time (index 0), beginning of the active plane (index 1).";
         TICKS = 46, "Steps that the generator of decay has made.";
-        DECREMENTS = 48, "Cells decremented a key.";
+        DECREMENTS = 48, "Cells decremented per key.";
         LABELS = 49, "The largest label.";
         NUM_BUCKETS = 50, "Buckets of a table.";
         BUCKET_SIZE = 51, "Slots of a bucket.";
@@ -89,7 +89,7 @@ numbers! {
         NUM_BINS = 56, "Bins of a prefix filter.";
         REMAINDER_BITS = 57, "Bits of a remainder in a bin.";
         SPARE_LINES = 58, "Lines of the spare.";
-        SPARE_PER_COLUMN = 59, "Positions a column in a line of the spare.";
+        SPARE_PER_COLUMN = 59, "Positions per column in a line of the spare.";
         QUOTIENT_BITS = 60, "q of a quotient filter, which has 2^q slots.";
         COUNTER_BITS = 62, "Bits of a slot that count copies.";
         USED_SLOTS = 63, "Slots in use.";
@@ -113,7 +113,7 @@ numbers! {
         FOREIGN_LENGTH = 90, "Bytes of the header that another program gives its filter.";
         FOREIGN_HEADER = 91, "That header, 8 bytes each, little-endian, the last ones filled up with zeros.";
         HASH = 92, "Number of the base hash, where that is not XXH3-64.";
-        KEY_DOMAINS = 93, "Domains of the keys that were added, a bit each; bit 32 for ready hashes.";
+        KEY_DOMAINS = 93, "Domains of the keys that were added, one bit each; bit 32 for ready hashes.";
         FOREIGN_FORMAT = 94, "Number of the format of another program's filter.";
         FOREIGN_KEYS = 95, "Number of the type of the keys of such a filter.";
         FOREIGN_SEED = 96, "Seed of a hash of such a filter, where each has its own.";
@@ -135,31 +135,31 @@ numbers! {
         COUNTERS = 20, "Cells that count.";
         APART = 21, "Hashes of the keys whose counts are kept apart, each beside its count.";
         COUNTED_FINGERPRINTS = 30, "Remainders with a digit of their count.";
-        COLLISIONS = 31, "One bit a region: keys have met there.";
-        MEMBERS = 32, "Members a bit, 8 bits each.";
-        FALSE_POSITIVES = 33, "Known false positives a bit, 8 bits each.";
+        COLLISIONS = 31, "One bit per region: keys have met there.";
+        MEMBERS = 32, "Members per bit, 8 bits each.";
+        FALSE_POSITIVES = 33, "Known false positives per bit, 8 bits each.";
         PLANES = 40, "Lines of several planes, side by side.";
         CELLS = 41, "Cells of several bits.";
         FINGERPRINTS = 50, "Buckets of fingerprints.";
         BINS = 51, "Bins of sorted fingerprints.";
-        SPARE = 52, "Lines of the filter behind the bins.";
-        QUOTIENT_BITS = 60, "Occupied and runends of a quotient filter, a word of each by turns.";
-        QUOTIENT_OFFSETS = 61, "Offsets of a quotient filter, a byte a block of 64 slots.";
+        SPARE = 52, "Lines of the spare filter of the bins.";
+        QUOTIENT_BITS = 60, "Occupied and runends of a quotient filter, in alternating words.";
+        QUOTIENT_OFFSETS = 61, "Offsets of a quotient filter, a byte per block of 64 slots.";
         QUOTIENT_SLOTS = 62, "Slots of a quotient filter.";
         SHARDS = 70, "Table of shards: first word, two numbers of the shape, attempt.";
         RIBBONS = 71, "Table of shards of ribbons: first word and blocks of three, attempt, 0.";
         CODES = 73, "Blocks of Rice codes: bits in unary from the front, remainders from the end.";
         OFFSETS = 74, "A base, then the distance of each block's first bit from a straight line above it.";
         VALUES = 75, "Values of a map that can be changed, side by side, each in the slot of its key.";
-        LEVELS = 77, "Levels of a cascade, a word each: bits; from bit 48 on, probes.";
-        RESTS = 78, "Cells of a zone: one for each rest of each prime.";
+        LEVELS = 77, "Levels of a cascade, one word each: bits; from bit 48 on, probes.";
+        RESTS = 78, "Cells of a zone: one for each remainder of each prime.";
         SUMS = 79, "Cells of an invertible table: key sum; count in 32 bits, above it the check sum.";
-        FOREIGN = 90, "Cells of another program's filter, a layer each, as far as they have been loaded.";
+        FOREIGN = 90, "Cells of another program's filter, one section per layer, as far as they have been loaded.";
         OWNERS = 110, "Owners of a bank, 16 bytes each: mixed hash, first line and number of keys.";
         NOTE = 91, "The text of a note, which a service keeps beside its filters.";
         SIGNATURES = 120, "Signatures of a block of rows, sliced by bits: all slices of rank 0, then of each higher rank.";
-        TERMS = 121, "Hashes of listed terms in order, each beside its bits: a byte a rank, or bit 63 and a private row.";
-        COLUMN_NAMES = 122, "Names of columns in UTF-8, a zero byte behind each.";
+        TERMS = 121, "Hashes of listed terms in order, each beside its bits: a byte per rank, or bit 63 and a private row.";
+        COLUMN_NAMES = 122, "Names of columns in UTF-8, each followed by a zero byte.";
     }
 }
 
@@ -176,8 +176,14 @@ pub const FOREIGN: u16 = 16_388;
 pub const FOREIGN_STATIC: u16 = 16_389;
 /// An index of signatures. It is not a filter, so the registry has no row for it.
 pub const SIGNATURES: u16 = 16_400;
-/// Many filters, one an owner.
+/// Many filters, one per owner.
 pub const BANK: u16 = 16_401;
+
+/// The error for a part of a file that has an impossible value.
+#[cold]
+pub fn damage_error(part: &str) -> Error {
+    Error::format(format!("the {part} in the file is invalid; the file is damaged, or from a newer release"))
+}
 
 /// The error for a file without a filter of this library's own: one of another program's, or of a later release.
 pub fn unreadable(variant: u16) -> Error {

@@ -28,7 +28,7 @@ pub fn save(container: &Container<'_>, path: &Path) -> Result<()> {
     let head = container.head()?;
     let saved = target(path).and_then(|(target, old)| {
         remove_leftovers(directory(&target));
-        let temporary = Temporary::beside(&target, old.is_some())?;
+        let temporary = Temporary::create_beside(&target, old.is_some())?;
         let written = temporary.write(container, &head, old).and_then(|()| fs::rename(&temporary.path, &target));
         if let Err(error) = written {
             let _ = fs::remove_file(&temporary.path);
@@ -77,7 +77,7 @@ struct Temporary {
 impl Temporary {
     /// A new file in the directory of `target`: private to its writer if it replaces one, whose mode it gets later;
     /// otherwise with the default mode.
-    fn beside(target: &Path, replaces: bool) -> io::Result<Self> {
+    fn create_beside(target: &Path, replaces: bool) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         #[cfg(unix)]

@@ -38,7 +38,7 @@ structure! {
         /// contains(key, at_least=threshold) is True for at most fpr of the keys never added, and fpr()
         /// returns that rate.
         threshold: "int" = 1;
-        /// "blocked" (one cache line a key; not for 3 bits), "classic" (least space), or "auto": blocked while it
+        /// "blocked" (one cache line per key; not for 3 bits), "classic" (least space), or "auto": blocked while it
         /// costs at most 1.6 times the space of classic.
         layout: "str" = "auto";
     }
@@ -49,7 +49,7 @@ structure! {
     ///
     /// Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is allocated;
     /// remove() raises KeyError for a key that was certainly never added, and changes nothing.
-    /// Cost: 38.3 bits a key at 1 % (classic, four times a BloomFilter), 45.7 blocked.
+    /// Cost: 38.3 bits per key at 1 % (classic, four times a BloomFilter), 45.7 blocked.
     /// Source: Fan, Cao, Almeida, Broder, IEEE/ACM ToN 8(3), 2000; rate (1 - (1 - 1/m)^(kn))^k, with a
     /// threshold t P(Bin(kn, 1/m) >= t)^k; P(any of m counters of 4 bits overflows) <= 1.37e-15 m.
     ///
@@ -108,12 +108,12 @@ impl CountingBloomFilter {
         layout: &str,
         hasher: KeyHasher,
     ) -> Result<Self> {
-        Self::new(Shape::named(layout, counter_bits, threshold, capacity, fpr)?, capacity, fpr, hasher)
+        Self::new(Shape::from_name(layout, counter_bits, threshold, capacity, fpr)?, capacity, fpr, hasher)
     }
 
     /// Bytes of counters of such a filter.
     pub fn cell_bytes(capacity: u64, fpr: f64, counter_bits: u64, threshold: u64, layout: &str) -> Result<u64> {
-        let shape = Shape::named(layout, counter_bits, threshold, capacity, fpr)?;
+        let shape = Shape::from_name(layout, counter_bits, threshold, capacity, fpr)?;
         Ok(shape.words().next_multiple_of(LINE_WORDS as u64) * 8)
     }
 
@@ -268,7 +268,7 @@ impl Filter for CountingBloomFilter {
     }
 
     /// From the share of counters that are not zero; infinite when all are.
-    fn estimated(&self) -> Option<(f64, f64)> {
+    fn estimate_count(&self) -> Option<(f64, f64)> {
         Some(self.shape.law().estimate(self.fill()))
     }
 }

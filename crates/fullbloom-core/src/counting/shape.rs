@@ -7,7 +7,7 @@ use crate::sizing::classic::Classic;
 pub use crate::sizing::classic::MAX_HASHES;
 use crate::sizing::counters::{lane_threshold_fpr, threshold_fpr};
 use crate::sizing::lanes::Lanes;
-use crate::sizing::{Law, check_reachable, check_sized, shown, smallest};
+use crate::sizing::{Law, check_reachable, check_sized, format_rate, smallest};
 use crate::structure::declaration::{choice, names, narrow};
 
 /// Where the counters of a key may lie. Files contain the number.
@@ -51,7 +51,7 @@ pub(super) fn impossible(capacity: u64, fpr: f64) -> Error {
     Error::Memory(format!(
         "a capacity of {capacity} at fpr {} needs more bytes than any machine can give; \
          lower the capacity or raise the fpr",
-        shown(fpr)
+        format_rate(fpr)
     ))
 }
 
@@ -67,7 +67,7 @@ pub(super) fn check_possible(capacity: u64, fpr: f64, bits: u32) -> Result<()> {
 
 impl Shape {
     /// The smallest shape of the layout with this name, or of the one that `auto` chooses.
-    pub fn named(layout: &str, counter_bits: u64, threshold: u64, capacity: u64, fpr: f64) -> Result<Self> {
+    pub fn from_name(layout: &str, counter_bits: u64, threshold: u64, capacity: u64, fpr: f64) -> Result<Self> {
         match choice("layout", layout, Layout::NAMES)? {
             None => Self::auto(narrow(counter_bits), threshold, capacity, fpr),
             Some(layout) => Self::for_capacity(layout, narrow(counter_bits), threshold, capacity, fpr),
@@ -156,7 +156,7 @@ impl Shape {
             return Ok(self);
         }
         Err(Error::Parameter(format!(
-            "{} counters of {} bits, {} a key, do not fit layout {:?}",
+            "{} counters of {} bits with {} per key do not fit layout {:?}",
             self.num_cells,
             self.counter_bits,
             self.num_hashes,

@@ -1,6 +1,6 @@
 //! [`BitSet`]: an exact set of the integers below a bound, one bit each.
 //!
-//! A structure sees only the hash of a key. The hash of an integer can be inverted ([`KeyHasher::signed_of`]), so that
+//! A structure sees only the hash of a key. The hash of an integer can be inverted ([`KeyHasher::invert_signed`]), so that
 //! each integer has a bit of its own. A key that is not an integer of the universe inverts to a random 64-bit number,
 //! which is below N with probability N / 2^64: that is the rate for such keys, and `add` refuses the others. With a
 //! secret the hash has no inverse.
@@ -27,12 +27,12 @@ structure! {
     }
     /// Exact for ints: `in` is always right, num_added is the number of members, and remove() affects no other key. Any
     /// other key is never a member, except one key of another type in 2**64 / capacity; adding it raises
-    /// ParameterError. Smaller than any filter of 10 bits a key as soon as one number in ten is a
+    /// ParameterError. Smaller than any filter of 10 bits per key as soon as one number in ten is a
     /// member; see `fullbloom plan --universe`.
     ///
     /// False negatives: never. Takes no secret, since members are found by inverting the public hash of an int.
     /// Raises ParameterError, ParameterTypeError, FilterMemoryError. Cost: one bit for each number of the
-    /// universe; one cache line a key. Source: the characteristic vector of a set; Carter, Floyd, Gill,
+    /// universe; one cache line per key. Source: the characteristic vector of a set; Carter, Floyd, Gill,
     /// Markowsky, Wegman, STOC 1978, on when approximate membership takes less space.
     ///
     /// >>> from fullbloom import BitSet
@@ -73,7 +73,7 @@ fn words(universe: u64) -> Result<u64> {
 }
 
 fn check_public(hasher: &KeyHasher) -> Result<()> {
-    if hasher.signed_of(0).is_none() {
+    if hasher.invert_signed(0).is_none() {
         return Err(Error::parameter("a BitSet holds the numbers themselves and takes no secret; leave secret= out"));
     }
     Ok(())
@@ -115,7 +115,7 @@ impl BitSet {
     #[cold]
     fn refusal(&self) -> Error {
         Error::Parameter(format!(
-            "the key is none of the whole numbers from 0 to {} that this BitSet can hold; build one with a larger \
+            "the key must be a whole number from 0 to {} in this BitSet; build one with a larger \
              capacity, or a filter that takes any key",
             self.universe - 1
         ))
@@ -151,7 +151,7 @@ impl Filter for BitSet {
         self.members
     }
 
-    fn estimated(&self) -> Option<(f64, f64)> {
+    fn estimate_count(&self) -> Option<(f64, f64)> {
         Some((self.members as f64, 0.0))
     }
 
@@ -304,7 +304,7 @@ mod tests {
             let (mut set, mut truth) = (BitSet::construct(universe, hasher).unwrap(), BTreeSet::new());
             for step in 0..3000 {
                 let number = hash(step) % universe;
-                let key = hasher.signed(number as i64);
+                let key = hasher.hash_signed(number as i64);
                 if !hash(step + 1).is_multiple_of(3) {
                     assert_eq!(set.add_hash(key).unwrap(), truth.insert(number));
                 } else {
@@ -312,7 +312,7 @@ mod tests {
                 }
                 assert_eq!(set.num_added(), truth.len() as u64);
             }
-            let keys: Vec<u64> = (0..2 * universe).map(|n| hasher.signed(n as i64)).collect();
+            let keys: Vec<u64> = (0..2 * universe).map(|n| hasher.hash_signed(n as i64)).collect();
             let mut found = vec![0; keys.len()];
             set.contains_hashes(&keys, &mut found);
             assert!(found.iter().zip(0..).all(|(&found, n)| (found == 1) == truth.contains(&n)));
@@ -324,7 +324,7 @@ mod tests {
     fn keys_outside_of_the_universe_are_refused_and_change_nothing() {
         let hasher = KeyHasher::seeded(0);
         let mut set = BitSet::construct(1000, hasher).unwrap();
-        for key in [hasher.signed(1000), hasher.signed(-1), hasher.signed(i64::MIN), hash(5)] {
+        for key in [hasher.hash_signed(1000), hasher.hash_signed(-1), hasher.hash_signed(i64::MIN), hash(5)] {
             assert!(matches!(set.add_hash(key), Err(Error::Parameter(_))) && !set.contains_hash(key));
             assert!(!set.remove_hash(key).unwrap());
         }
@@ -337,7 +337,7 @@ mod tests {
     fn merging_is_the_union() {
         let hasher = KeyHasher::seeded(3);
         let set = |universe| BitSet::construct(universe, hasher).unwrap();
-        merging_is_adding_all(|| set(500), |f, i| assert!(f.add_hash(hasher.signed((i / 2) as i64)).is_ok()));
+        merging_is_adding_all(|| set(500), |f, i| assert!(f.add_hash(hasher.hash_signed((i / 2) as i64)).is_ok()));
         assert!(set(500).merge(&set(501)).is_err());
     }
 }

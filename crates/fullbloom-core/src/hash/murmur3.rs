@@ -30,7 +30,7 @@ impl<const N: usize> Blocks<N> {
     }
 
     /// The rest, filled up with zeros.
-    fn padded(&self) -> [u8; N] {
+    fn pad(&self) -> [u8; N] {
         let mut last = [0; N];
         last[..self.held].copy_from_slice(&self.rest[..self.held]);
         last
@@ -86,7 +86,7 @@ impl Murmur32 {
 
     /// The hash of all bytes so far.
     pub fn digest(&self) -> u32 {
-        finished32(self.h ^ scrambled32(u32::from_le_bytes(self.blocks.padded())), self.blocks.total as u32)
+        finished32(self.h ^ scrambled32(u32::from_le_bytes(self.blocks.pad())), self.blocks.total as u32)
     }
 }
 
@@ -182,7 +182,7 @@ impl Murmur128 {
 
     /// The first 64 bits of the hash of all bytes so far.
     pub fn digest(&self) -> u64 {
-        finished128(self.h1, self.h2, &self.blocks.padded(), self.blocks.total)[0]
+        finished128(self.h1, self.h2, &self.blocks.pad(), self.blocks.total)[0]
     }
 }
 

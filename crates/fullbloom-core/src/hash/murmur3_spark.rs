@@ -65,7 +65,7 @@ fn pairs(words: &[[u8; 8]], seed: u32, out: &mut [[u64; 2]]) {
 const LANES: usize = 16;
 
 /// For each word, [`murmur32_word`] under `seed`, and under that hash. Sixteen words at a time, a multiple of which N must be, in
-/// loops that the compiler turns into vectors of the instruction set of its caller. Hashes in two columns take 1.3 ns a word,
+/// loops that the compiler turns into vectors of the instruction set of its caller. Hashes in two columns take 1.3 ns per word,
 /// those that were written as pairs 6.5.
 #[inline(always)]
 pub(crate) fn murmur32_columns<const N: usize>(

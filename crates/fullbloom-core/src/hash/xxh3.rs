@@ -68,8 +68,8 @@ pub fn xxh3_u64_inverse(hash: u64, folded_seed: u64) -> u64 {
     (x.rotate_left(56) ^ folded_seed).rotate_left(32)
 }
 
-/// [`xxh3_u64`] of many words: `words` holds 8 little-endian bytes a key, `out` one hash a key.
-/// With 256-bit vectors 1.4 ns a key, without 2.2 (20,000 keys, 2.5 GHz).
+/// [`xxh3_u64`] of many words: `words` holds 8 little-endian bytes per key, `out` one hash per key.
+/// With 256-bit vectors 1.4 ns per key, without 2.2 (20,000 keys, 2.5 GHz).
 pub fn xxh3_words(words: &[u8], folded_seed: u64, out: &mut [u64]) {
     let words = words.as_chunks::<8>().0;
     #[cfg(target_arch = "x86_64")]
@@ -95,7 +95,7 @@ mod avx2 {
     use std::arch::x86_64::*;
 
     /// How far ahead keys are fetched: batches hash a few KiB at a time, and the hardware's own
-    /// prefetcher starts over each time (1.4 ns a key more without).
+    /// prefetcher starts over each time (1.4 ns per key more without).
     const AHEAD_BYTES: usize = 2048;
 
     /// Low 64 bits of each lane times `PRIME_MX2`: AVX2 multiplies 32 bits at a time.
@@ -119,7 +119,7 @@ mod avx2 {
         );
         for (words, out) in words.as_chunks::<4>().0.iter().zip(out.as_chunks_mut::<4>().0) {
             prefetch(words.as_ptr().wrapping_byte_add(AHEAD_BYTES).cast());
-            // SAFETY: 32 readable bytes; no alignment is asked for.
+            // SAFETY: 32 readable bytes; no alignment is required.
             let x = unsafe { _mm256_loadu_si256(words.as_ptr().cast()) };
             let mut x = _mm256_xor_si256(_mm256_shuffle_epi32::<0b10_11_00_01>(x), fold);
             let turned = _mm256_or_si256(_mm256_slli_epi64::<49>(x), _mm256_srli_epi64::<15>(x));
@@ -128,7 +128,7 @@ mod avx2 {
             x = _mm256_xor_si256(x, _mm256_add_epi64(_mm256_srli_epi64::<35>(x), eight));
             x = times_prime(x);
             x = _mm256_xor_si256(x, _mm256_srli_epi64::<28>(x));
-            // SAFETY: 32 writable bytes; no alignment is asked for.
+            // SAFETY: 32 writable bytes; no alignment is required.
             unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), x) };
         }
     }

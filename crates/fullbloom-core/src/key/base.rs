@@ -44,7 +44,7 @@ pub enum BaseHash {
 }
 
 /// The first 8 bytes of a digest, little-endian.
-fn digested<D: Digest>(feed: impl FnOnce(&mut dyn FnMut(&[u8]))) -> u64 {
+fn digest<D: Digest>(feed: impl FnOnce(&mut dyn FnMut(&[u8]))) -> u64 {
     let mut state = D::new();
     feed(&mut |piece| digest::Digest::update(&mut state, piece));
     state.finalize().iter().take(8).rev().fold(0, |word, &byte| word << 8 | u64::from(byte))
@@ -64,7 +64,7 @@ impl BaseHash {
     ];
 
     /// The base hash with this number.
-    pub fn numbered(number: u64) -> Option<Self> {
+    pub fn from_number(number: u64) -> Option<Self> {
         Self::ALL.into_iter().find(|hash| *hash as u64 == number)
     }
 
@@ -111,9 +111,9 @@ impl BaseHash {
                 feed(&mut |piece| state.update(piece));
                 mix(state.digest())
             }
-            BaseHash::Sha1 => digested::<Sha1>(feed),
-            BaseHash::Md5 => digested::<Md5>(feed),
-            BaseHash::Sha256 => digested::<Sha256>(feed),
+            BaseHash::Sha1 => digest::<Sha1>(feed),
+            BaseHash::Md5 => digest::<Md5>(feed),
+            BaseHash::Sha256 => digest::<Sha256>(feed),
         }
     }
 }

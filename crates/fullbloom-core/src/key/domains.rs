@@ -70,12 +70,12 @@ impl KeyDomains {
     }
 
     /// The set with this number in a file; `None` for bits that this release does not know.
-    pub fn numbered(number: u64) -> Option<Self> {
+    pub fn from_number(number: u64) -> Option<Self> {
         (number >> 33 == 0).then_some(KeyDomains(number))
     }
 
     /// The domain with this name; `None` for an unknown name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "hashed" => Some(Self::HASHED),
             "digest" => Some(Self::DIGESTS),
@@ -131,9 +131,9 @@ impl AddedDomains {
         AddedDomains { added: KeyDomains::ALL, expected: KeyDomains::ALL, recorded: false, warned: false };
 
     /// From the number in a file; `None` for a number of a newer release.
-    pub(crate) fn stored(number: u64) -> Option<Self> {
+    pub(crate) fn from_file(number: u64) -> Option<Self> {
         let mut added = Self::NONE;
-        added.insert(KeyDomains::numbered(number)?);
+        added.insert(KeyDomains::from_number(number)?);
         Some(added)
     }
 
@@ -243,10 +243,12 @@ mod tests {
         added.clear();
         added.join(&unknown);
         assert_eq!((added.number(), added.to_string().as_str()), (Some(1 << 32), "hashed"));
-        assert_eq!(KeyDomains::named("integer"), Some(int));
-        assert!(KeyDomains::named("hashed") == Some(KeyDomains::HASHED) && KeyDomains::named("none").is_none());
-        let digests = AddedDomains::stored(KeyDomains::DIGESTS.with(text).number());
+        assert_eq!(KeyDomains::from_name("integer"), Some(int));
+        assert!(KeyDomains::from_name("hashed") == Some(KeyDomains::HASHED) && KeyDomains::from_name("none").is_none());
+        let digests = AddedDomains::from_file(KeyDomains::DIGESTS.with(text).number());
         assert!(digests.is_some_and(|it| it.expects(text) && it.to_string() == "text, digest"));
-        assert!(AddedDomains::stored(1 << 33).is_none() && AddedDomains::stored(3).is_some_and(|two| two.holds(text)));
+        assert!(
+            AddedDomains::from_file(1 << 33).is_none() && AddedDomains::from_file(3).is_some_and(|two| two.holds(text))
+        );
     }
 }

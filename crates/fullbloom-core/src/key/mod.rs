@@ -98,7 +98,7 @@ impl KeyHasher {
     }
 
     /// A public hash by another function.
-    pub fn based(seed: u64, base: BaseHash) -> Self {
+    pub fn with_base(seed: u64, base: BaseHash) -> Self {
         let rule = if base == BaseHash::Xxh3 { Rule::Public } else { Rule::Based(base) };
         KeyHasher { rule, ..KeyHasher::seeded(seed) }
     }
@@ -109,7 +109,7 @@ impl KeyHasher {
     }
 
     /// [`KeyHasher::keyed`] with a random secret that the caller has not retrieved yet.
-    pub fn drawn(seed: u64, secret: &[u8; 16]) -> Self {
+    pub fn with_drawn_secret(seed: u64, secret: &[u8; 16]) -> Self {
         KeyHasher { drawn: true, ..KeyHasher::keyed(seed, secret) }
     }
 
@@ -131,13 +131,13 @@ impl KeyHasher {
 
     /// The domains of the keys that were added to the structure of this hasher.
     #[inline(always)]
-    pub fn added(&self) -> &AddedDomains {
+    pub fn domains(&self) -> &AddedDomains {
         &self.added
     }
 
-    /// [`KeyHasher::added`], to be changed.
+    /// [`KeyHasher::domains`], to be changed.
     #[inline(always)]
-    pub fn added_mut(&mut self) -> &mut AddedDomains {
+    pub fn domains_mut(&mut self) -> &mut AddedDomains {
         &mut self.added
     }
 
@@ -208,7 +208,7 @@ impl KeyHasher {
 
     /// Hash of a signed 64-bit integer.
     #[inline]
-    pub fn signed(&self, value: i64) -> u64 {
+    pub fn hash_signed(&self, value: i64) -> u64 {
         self.word(Domain::Integer, value as u64)
     }
 
@@ -218,7 +218,7 @@ impl KeyHasher {
         matches!(self.rule, Rule::Public)
     }
 
-    /// [`KeyHasher::signed`] by the default function; `None` with a secret or another function.
+    /// [`KeyHasher::hash_signed`] by the default function; `None` with a secret or another function.
     #[inline(always)]
     pub fn signed_in_public(&self, value: i64) -> Option<u64> {
         self.is_default().then(|| xxh3_u64(value as u64, self.folded[Domain::Integer as usize]))
@@ -227,20 +227,20 @@ impl KeyHasher {
     /// The signed 64-bit integer whose public hash is `hash`; `None` with a secret or another function, whose hashes
     /// have no inverse. Every hash has one, even that of a key that is not an integer.
     #[inline]
-    pub fn signed_of(&self, hash: u64) -> Option<i64> {
+    pub fn invert_signed(&self, hash: u64) -> Option<i64> {
         self.is_default().then(|| xxh3_u64_inverse(hash, self.folded[Domain::Integer as usize]) as i64)
     }
 
     /// The integer below `bound` whose public hash is `hash`, if there is one.
     #[inline(always)]
     pub fn number_below(&self, bound: u64, hash: u64) -> Option<u64> {
-        let number = self.signed_of(hash)? as u64; // one below 0 lies beyond every bound
+        let number = self.invert_signed(hash)? as u64; // one below 0 lies beyond every bound
         (number < bound).then_some(number)
     }
 
     /// Hash of an unsigned 64-bit integer; 2^63 and above need a ninth byte for the sign.
     #[inline]
-    pub fn unsigned(&self, value: u64) -> u64 {
+    pub fn hash_unsigned(&self, value: u64) -> u64 {
         if value >> 63 == 0 {
             self.word(Domain::Integer, value)
         } else {
@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn pieces_hash_as_the_whole() {
         let bytes: Vec<u8> = (0..5000u32).map(|i| (i * 7) as u8).collect();
-        let others = BaseHash::ALL.map(|base| KeyHasher::based(42, base));
+        let others = BaseHash::ALL.map(|base| KeyHasher::with_base(42, base));
         for hasher in [KeyHasher::seeded(42), KeyHasher::keyed(42, b"sixteen secrets!")].into_iter().chain(others) {
             for (len, step) in [(0, 1), (1, 1), (16, 5), (240, 64), (241, 1), (1025, 1024), (5000, 77)] {
                 let feed = |push: &mut dyn FnMut(&[u8])| bytes[..len].chunks(step).for_each(push);

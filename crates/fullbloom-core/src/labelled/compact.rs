@@ -27,8 +27,8 @@ valued! {
     /// Values: 1 to 2**value_bits - 1; for "min" 0 to 2**value_bits - 2. get() of a key never added
     /// returns the bottom, which cannot be added: 0, and 2**value_bits - 1 for "min".
     /// False negatives: never. Raises ParameterError, ParameterTypeError, FilterMemoryError; warns
-    /// CapacityWarning past capacity. Cost: value_bits for each bit of a Bloom filter, 77 bits a key at
-    /// 1 % and 8 bits; num_hashes cache lines a key. Source: Boldi, Vigna, Science of Computer
+    /// CapacityWarning past capacity. Cost: value_bits for each bit of a Bloom filter, 77 bits per key at
+    /// 1 % and 8 bits; num_hashes cache lines per key. Source: Boldi, Vigna, Science of Computer
     /// Programming 54(1), 2005; above v ``(1 - (1 - 1/m)**(k * keys_above_v))**k``.
     ///
     /// >>> from fullbloom import CompactApproximator
@@ -62,18 +62,18 @@ pub type CompactApproximator = Valued<Compact>;
 impl CompactApproximator {
     /// An empty filter for `capacity` keys with values of `value_bits` bits.
     pub fn construct(capacity: u64, fpr: f64, lattice: &str, value_bits: u64, hasher: KeyHasher) -> Result<Self> {
-        let (lattice, bits) = checked(lattice, value_bits)?;
+        let (lattice, bits) = check_parameters(lattice, value_bits)?;
         Self::make(capacity, fpr, lattice, bits, u64::MAX >> (64 - bits), hasher)
     }
 
     /// Bytes of cells of such a filter.
     pub fn cell_bytes(capacity: u64, fpr: f64, lattice: &str, value_bits: u64) -> Result<u64> {
-        Self::bytes(capacity, fpr, checked(lattice, value_bits)?.1)
+        Self::bytes(capacity, fpr, check_parameters(lattice, value_bits)?.1)
     }
 }
 
 /// The lattice of this name, and the bits of a cell.
-fn checked(lattice: &str, value_bits: u64) -> Result<(Lattice, u32)> {
+fn check_parameters(lattice: &str, value_bits: u64) -> Result<(Lattice, u32)> {
     let unknown = || Error::Parameter(format!("lattice must be max, min or or, got {lattice:?}"));
     let lattice = Lattice::from_name(lattice).ok_or_else(unknown)?;
     if !(1..=u64::from(MAX_BITS)).contains(&value_bits) {

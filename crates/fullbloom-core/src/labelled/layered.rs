@@ -39,7 +39,7 @@ structure! {
     }
     /// False negatives: never; a depth is at least min(times added, layers). Raises ParameterError,
     /// ParameterTypeError, FilterMemoryError; warns CapacityWarning past capacity. Cost: one cache line
-    /// for each layer that holds the key, and one more; 10 bits a key and layer at 1 %. Source: Zhiwang,
+    /// for each layer that holds the key, and one more; 10 bits per key and layer at 1 %. Source: Zhiwang,
     /// Jungang, Jian, ICACTE 2010; every layer a blocked filter.
     ///
     /// >>> from fullbloom import LayeredBloomFilter
@@ -71,18 +71,18 @@ pub struct LayeredBloomFilter {
 impl LayeredBloomFilter {
     /// An empty filter of `layers` layers, each for `capacity` keys at rate `fpr`.
     pub fn construct(capacity: u64, fpr: f64, layers: u64, hasher: KeyHasher) -> Result<Self> {
-        let (planes, lines) = Self::sized(capacity, fpr, layers)?;
+        let (planes, lines) = Self::size_for(capacity, fpr, layers)?;
         let memory = Memory::zeroed(planes.words(lines).unwrap_or(u64::MAX))?;
         Ok(LayeredBloomFilter { load: Load::new(capacity, fpr)?, planes, lines, memory, hasher })
     }
 
     /// Bytes of cells of such a filter.
     pub fn cell_bytes(capacity: u64, fpr: f64, layers: u64) -> Result<u64> {
-        let (planes, lines) = Self::sized(capacity, fpr, layers)?;
+        let (planes, lines) = Self::size_for(capacity, fpr, layers)?;
         Ok(lines.saturating_mul(64 * planes.planes() as u64))
     }
 
-    fn sized(capacity: u64, fpr: f64, layers: u64) -> Result<(Planes, u64)> {
+    fn size_for(capacity: u64, fpr: f64, layers: u64) -> Result<(Planes, u64)> {
         if !(1..=MAX_PLANES as u64).contains(&layers) {
             return Err(Error::Parameter(format!("layers must be between 1 and {MAX_PLANES}, got {layers}")));
         }
@@ -198,7 +198,7 @@ impl Filter for LayeredBloomFilter {
     }
 
     /// From the bits of the first layer, which holds every key.
-    fn estimated(&self) -> Option<(f64, f64)> {
+    fn estimate_count(&self) -> Option<(f64, f64)> {
         Some(self.law().estimate(self.fill_of(0)))
     }
 }

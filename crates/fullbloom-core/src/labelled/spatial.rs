@@ -26,8 +26,8 @@ valued! {
     }
     /// False negatives: never, and no label below the key's own (the highest added with it). Raises
     /// ParameterError, ParameterTypeError, FilterMemoryError; warns CapacityWarning past capacity. Cost:
-    /// a cell of log2(areas + 1) bits for each bit of a Bloom filter: 77 bits a key at 1 % and 255 areas;
-    /// num_hashes cache lines a key. Source: Palmieri, Calderoni, Maio, Inscrypt 2014;
+    /// a cell of log2(areas + 1) bits for each bit of a Bloom filter: 77 bits per key at 1 % and 255 areas;
+    /// num_hashes cache lines per key. Source: Palmieri, Calderoni, Maio, Inscrypt 2014;
     /// ``(1 - (1 - 1/m)**(k * keys_above))**k``.
     ///
     /// >>> from fullbloom import SpatialBloomFilter

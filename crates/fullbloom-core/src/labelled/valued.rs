@@ -1,4 +1,4 @@
-//! [`Valued`]: k cells a key; adding joins its value into them, and a lookup returns their meet.
+//! [`Valued`]: k cells per key; adding joins its value into them, and a lookup returns their meet.
 //!
 //! Boldi and Vigna, "Mutable strings in Java: design, implementation and lightweight text-search algorithms", 2005
 //! (compact approximators). Cells hold elements of a lattice, initially its bottom, 0. Adding a pair joins the value
@@ -140,14 +140,14 @@ pub struct Valued<V> {
 
 /// m and k of the fewest cells with a rate of at most `fpr` at `capacity` keys.
 fn size(capacity: u64, fpr: f64, width: u32) -> Result<(u64, u32)> {
-    let Positions { num_bits, num_hashes } = Positions::within(MAX_BITS / u64::from(width), capacity, fpr)?;
+    let Positions { num_bits, num_hashes } = Positions::fit_within(MAX_BITS / u64::from(width), capacity, fpr)?;
     Ok((num_bits, num_hashes))
 }
 
 impl<V: Kind> Valued<V> {
     /// Records the domains of keys that were added.
     pub fn record(&mut self, domains: KeyDomains) {
-        self.hasher.added_mut().insert(domains);
+        self.hasher.domains_mut().insert(domains);
     }
 
     /// An empty filter with cells of `cell_bits` bits that hold up to `largest`.
@@ -350,7 +350,7 @@ where
     }
 
     /// From the share of cells that are not the bottom; infinite if all are.
-    fn estimated(&self) -> Option<(f64, f64)> {
+    fn estimate_count(&self) -> Option<(f64, f64)> {
         Some(self.law().estimate(self.fill()))
     }
 }

@@ -112,7 +112,7 @@ impl<S: Sequence> Partition for ByWord<S> {
         let positions = &bucket.positions[..bucket.len];
         positions.iter().take(AHEAD).for_each(|&position| fetch(words, position));
         for (i, eight) in positions.chunks(8).enumerate() {
-            // 10 million keys, two threads: 15.5 instead of 16.8 ns a key.
+            // 10 million keys, two threads: 15.5 instead of 16.8 ns per key.
             prefetch(eight.as_ptr().wrapping_add(BUCKET_AHEAD));
             if let Some(later) = positions.get(8 * i + AHEAD..8 * i + AHEAD + 8) {
                 later.iter().for_each(|&position| fetch(words, position));

@@ -30,7 +30,7 @@ pub(super) trait Partition: Sync {
     fn bucket(&self) -> Self::Bucket;
     /// Empties a bucket for the next round.
     fn clear(bucket: &mut Self::Bucket);
-    /// Puts `hashes` into `buckets`, one an owner; the first one is number `start` of the round.
+    /// Puts `hashes` into `buckets`, one per owner; the first one is number `start` of the round.
     fn fill(&self, hashes: &[u64], start: usize, buckets: &mut [MutexGuard<'_, Self::Bucket>]);
     /// Adds the bucket of `owner` to its `words`; returns how many of its keys are certainly new.
     fn apply(&self, owner: usize, words: &mut [u64], bucket: &mut Self::Bucket) -> u64;
@@ -40,7 +40,7 @@ pub(super) trait Partition: Sync {
 }
 
 /// Adds all keys of `source` to a filter, one thread for each of `parts`, the words of the filter; answers go to
-/// `new`, one a key, unless it is empty. Returns how many keys were new.
+/// `new`, one per key, unless it is empty. Returns how many keys were new.
 pub(super) fn build<P: Partition>(
     partition: &P,
     parts: Vec<&mut [u64]>,
@@ -60,7 +60,7 @@ struct Round<B> {
     filled: AtomicUsize,
     applied: AtomicUsize,
     freed: AtomicUsize,
-    /// One an owner.
+    /// One per owner.
     buckets: Vec<Mutex<B>>,
 }
 

@@ -1,7 +1,7 @@
 //! Work shared among threads, including the calling one.
 //!
 //! A caller that only waits costs more than an idle core: the kernel places its workers while it still runs, two of
-//! them on one core, and moves one away milliseconds later (adding 10 million keys on two threads took 4.0 ns a key by
+//! them on one core, and moves one away milliseconds later (adding 10 million keys on two threads took 4.0 ns per key by
 //! the median, 3.0 at best).
 
 use std::panic::resume_unwind;
@@ -23,11 +23,11 @@ pub fn share<T: Send, R: Send>(parts: Vec<T>, work: impl Fn(usize, T) -> R + Syn
         *lock(&results[i]) = part.map(|part| work(i, part));
     };
     let done = on_threads(jobs.len(), &run);
-    let untouched = || jobs.into_iter().filter_map(held).collect();
-    if done { Ok(results.into_iter().filter_map(held).collect()) } else { Err(untouched()) }
+    let untouched = || jobs.into_iter().filter_map(into_value).collect();
+    if done { Ok(results.into_iter().filter_map(into_value).collect()) } else { Err(untouched()) }
 }
 
-fn held<T>(slot: Mutex<Option<T>>) -> Option<T> {
+fn into_value<T>(slot: Mutex<Option<T>>) -> Option<T> {
     slot.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -59,7 +59,7 @@ fn on_threads(count: usize, run: &(dyn Fn(usize) + Sync)) -> bool {
 
 /// Does `work` for every part on `threads` threads, each of which takes the next part when it is free: with equal
 /// shares, one thread would wait for the time that the machine takes from the other (10 million lookups on two threads
-/// of a host that takes 2 % of each core: 2.88 ns a key, and 2.78 with a queue). One thread does it all if the system
+/// of a host that takes 2 % of each core: 2.88 ns per key, and 2.78 with a queue). One thread does it all if the system
 /// refuses others.
 pub fn queue<T: Send>(parts: impl Iterator<Item = T> + Send, threads: usize, work: impl Fn(T) + Sync) {
     let parts = Mutex::new(parts);

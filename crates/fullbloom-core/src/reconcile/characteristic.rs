@@ -4,7 +4,7 @@
 //! Minsky, Trachtenberg and Zippel, "Set reconciliation with nearly optimal communication complexity", IEEE Transactions on
 //! Information Theory 49(9), 2003; for handhelds Starobinski, Trachtenberg and Agarwal, IEEE Transactions on Mobile Computing
 //! 2(1), 2003. The polynomial of a set is the product of x - key. That of one set over that of another loses its common
-//! factors: what is left has the keys of either set alone as its zeros and poles. It is interpolated from bound + 1 values, held
+//! factors: what is left has the keys of either set alone as its zeros and poles. It is interpolated from bound + 1 values, checked
 //! against [`CHECKS`] more, and factored. More differences than the bound agree with the checks by chance only, 2^-50 each.
 //!
 //! The bytes: `\x89BCS`, version 1 as four bytes, a number for the hash, the number of keys, then the values, 8 bytes each, all
@@ -69,7 +69,7 @@ impl CharacteristicSketch {
         hashes.dedup();
         if let Some(beyond) = hashes.last().filter(|&&hash| hash >= P) {
             return Err(Error::parameter(format!(
-                "a key has the hash {beyond}, one of the 59 that the field has no room for; take another seed or secret"
+                "a key has the hash {beyond}, one of the 59 outside the field; take another seed or secret"
             )));
         }
         let hash = hash_number(hasher);
@@ -151,7 +151,7 @@ impl CharacteristicSketch {
 
     /// The number of keys and the values of a message.
     fn read(&self, message: &[u8]) -> Result<(u64, Vec<u64>)> {
-        let foreign = || Error::format("the bytes are no characteristic sketch of this version, or not all of it");
+        let foreign = || Error::format("the bytes are not a complete characteristic sketch of this version");
         let (words, rest) = message.as_chunks::<8>();
         let [magic, hash, keys, values @ ..] = words else { return Err(foreign()) };
         if *magic != MAGIC || !rest.is_empty() || message.len() < HEAD + 8 * (BEYOND + 1) {
@@ -165,7 +165,7 @@ impl CharacteristicSketch {
         let most = self.values.len();
         let values: Vec<u64> = values.iter().take(most).map(|value| u64::from_le_bytes(*value)).collect();
         match values.iter().find(|&&value| value >= P) {
-            Some(value) => Err(Error::format(format!("the sketch has a value of {value}, which the field has not"))),
+            Some(value) => Err(Error::format(format!("the sketch has the value {value}, which is outside the field"))),
             None => Ok((u64::from_le_bytes(*keys), values)),
         }
     }

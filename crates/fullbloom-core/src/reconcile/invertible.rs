@@ -36,8 +36,8 @@ structure! {
     /// capacity; the keys that it lists are still right.
     ///
     /// False negatives: only after a key is removed that was not added, or in a difference. Never warns of its capacity. Raises
-    /// ParameterError, ParameterTypeError, FilterMemoryError. Cost: 16 bytes a cell, 1.3 cells per key of the capacity and
-    /// some more if that is small; four cache lines a key. Source: Goodrich, Mitzenmacher, Invertible Bloom lookup
+    /// ParameterError, ParameterTypeError, FilterMemoryError. Cost: 16 bytes per cell, 1.3 cells per key of the capacity and
+    /// some more if that is small; four cache lines per key. Source: Goodrich, Mitzenmacher, Invertible Bloom lookup
     /// tables, Allerton 2011; Eppstein, Goodrich, Uyeda, Varghese, SIGCOMM 2011.
     ///
     /// >>> from fullbloom import InvertibleBloomFilter
@@ -73,7 +73,7 @@ fn words(each: u64) -> u64 {
 }
 
 /// Cells of a sub-table.
-fn sized(capacity: u64, fpr: f64) -> Result<u64> {
+fn size_for(capacity: u64, fpr: f64) -> Result<u64> {
     check_sized(capacity, fpr)?;
     check_reachable(capacity, fpr)?;
     sizing::cells(capacity, fpr)
@@ -95,13 +95,13 @@ fn set(words: &mut [u64], at: usize, cell: Cell) {
 impl InvertibleBloomFilter {
     /// An empty table.
     pub fn construct(capacity: u64, fpr: f64, hasher: KeyHasher) -> Result<Self> {
-        let each = sized(capacity, fpr)?;
+        let each = size_for(capacity, fpr)?;
         Ok(InvertibleBloomFilter { each, load: Load::new(capacity, fpr)?, sums: Memory::zeroed(words(each))?, hasher })
     }
 
     /// Bytes of such a table.
     pub fn cell_bytes(capacity: u64, fpr: f64) -> Result<u64> {
-        Ok(words(sized(capacity, fpr)?).next_multiple_of(LINE_WORDS as u64).saturating_mul(8))
+        Ok(words(size_for(capacity, fpr)?).next_multiple_of(LINE_WORDS as u64).saturating_mul(8))
     }
 
     /// Adds a key `times`, 1 or -1.

@@ -35,7 +35,7 @@ fn hash_number(hasher: &KeyHasher) -> u64 {
 }
 
 /// The count that a symbol of `keys` keys has in the mean.
-fn expected(keys: u64, symbol: u64) -> i64 {
+fn expect_count(keys: u64, symbol: u64) -> i64 {
     ((u128::from(keys) * 2) / (u128::from(symbol) + 2)) as i64
 }
 
@@ -102,7 +102,7 @@ impl Encoder {
     }
 
     /// Symbols sent.
-    pub fn sent(&self) -> u64 {
+    pub fn num_sent(&self) -> u64 {
         self.sent as u64
     }
 
@@ -116,7 +116,7 @@ impl Encoder {
         let end = self.sent.saturating_add(symbols);
         if end as u64 > MOST {
             return Err(Error::Capacity(format!(
-                "a stream has at most {MOST} symbols, asked for {end}; send the keys"
+                "a stream has at most {MOST} symbols, got a request for {end}; send the keys"
             )));
         }
         reserve(out, HEAD.saturating_add(symbols.saturating_mul(FIXED + 3)))?;
@@ -128,7 +128,7 @@ impl Encoder {
             let Cell { count, key, check } = self.symbols.cells[i];
             out.extend(key.to_le_bytes());
             out.extend(check.to_le_bytes());
-            let off = count - expected(self.keys(), i as u64);
+            let off = count - expect_count(self.keys(), i as u64);
             let mut rest = ((off << 1) ^ (off >> 63)) as u64;
             while rest >= 0x80 {
                 out.push(rest as u8 | 0x80);
@@ -184,7 +184,7 @@ impl Decoder {
     }
 
     /// Number of symbols received.
-    pub fn received(&self) -> u64 {
+    pub fn num_received(&self) -> u64 {
         self.received as u64
     }
 
@@ -254,14 +254,14 @@ impl Decoder {
         let Some((fixed, count)) = bytes.split_at_checked(FIXED) else { return Ok(None) };
         let Some(last) = count.iter().take(VARINT).position(|byte| *byte < 0x80) else {
             if count.len() >= VARINT {
-                return Err(Error::format("the stream of symbols is damaged: a count has no end"));
+                return Err(Error::format("the stream of symbols is damaged: a count is not terminated"));
             }
             return Ok(None);
         };
         let zigzag = count[..=last].iter().rev().fold(0u64, |all, byte| all << 7 | u64::from(byte & 0x7f));
         let off = (zigzag >> 1) as i64 ^ -((zigzag & 1) as i64);
         let (Some(key), Some(check)) = (fixed.first_chunk(), fixed.last_chunk()) else { return Ok(None) };
-        let count = expected(self.peer.unwrap_or(0), self.received as u64).wrapping_add(off);
+        let count = expect_count(self.peer.unwrap_or(0), self.received as u64).wrapping_add(off);
         self.take(Cell { count, key: u64::from_le_bytes(*key), check: u32::from_le_bytes(*check) })?;
         Ok(Some(FIXED + last + 1))
     }
@@ -269,7 +269,7 @@ impl Decoder {
     fn take(&mut self, symbol: Cell) -> Result<()> {
         if self.received as u64 >= self.limit {
             return Err(Error::Capacity(format!(
-                "{} symbols do not tell the sets apart; raise max_symbols, or send the keys themselves",
+                "{} symbols are not enough to decode the difference; raise max_symbols, or send the keys themselves",
                 self.limit
             )));
         }

@@ -74,7 +74,7 @@ impl Strata {
         mix(self.hasher.seed()) ^ self.hasher.secret_fingerprint()
     }
 
-    /// Two words a cell, after 16 bytes.
+    /// Two words per cell, after 16 bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let cells = self.cells.iter().flat_map(|cell| cell.to_words()).flat_map(u64::to_ne_bytes);
         MAGIC.into_iter().chain(self.hash_number().to_le_bytes()).chain(cells).collect()

@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::key::KeyHasher;
 use crate::structure::testing::hash;
 
-fn seeded() -> KeyHasher {
+fn create_hasher() -> KeyHasher {
     KeyHasher::seeded(0)
 }
 
@@ -14,7 +14,7 @@ fn hashes(range: std::ops::Range<u64>) -> Vec<u64> {
     range.map(hash).collect()
 }
 
-fn sorted(range: std::ops::Range<u64>) -> Vec<u64> {
+fn sort_hashes(range: std::ops::Range<u64>) -> Vec<u64> {
     let mut all = hashes(range);
     all.sort_unstable();
     all
@@ -28,7 +28,7 @@ fn run(encoder: &mut Encoder, decoder: &mut Decoder, piece: usize) {
         for piece in bytes.chunks(piece) {
             decoder.feed(piece).unwrap();
         }
-        assert!(encoder.sent() < 10_000_000);
+        assert!(encoder.num_sent() < 10_000_000);
     }
 }
 
@@ -38,12 +38,12 @@ fn symbols_decode_both_sides_however_they_are_cut() {
         [(0, 0, 0), (1, 0, 0), (0, 0, 1), (0, 5000, 0), (3, 5000, 4), (700, 2000, 800), (0, 3, 900)]
     {
         for piece in [1, 7, 1 << 20] {
-            let mut encoder = Encoder::new(hashes(mine..mine + both + theirs), &seeded()).unwrap();
-            let mut decoder = Decoder::new(hashes(0..mine + both), &seeded(), 1 << 20).unwrap();
+            let mut encoder = Encoder::new(hashes(mine..mine + both + theirs), &create_hasher()).unwrap();
+            let mut decoder = Decoder::new(hashes(0..mine + both), &create_hasher(), 1 << 20).unwrap();
             run(&mut encoder, &mut decoder, piece);
             let want = DecodedKeys {
-                mine: sorted(0..mine),
-                theirs: sorted(mine + both..mine + both + theirs),
+                mine: sort_hashes(0..mine),
+                theirs: sort_hashes(mine + both..mine + both + theirs),
                 complete: true,
             };
             assert_eq!((decoder.decoded(), decoder.peer_keys()), (want, Some(both + theirs)));
@@ -54,8 +54,8 @@ fn symbols_decode_both_sides_however_they_are_cut() {
 
 #[test]
 fn repeated_keys_count_once() {
-    let mut encoder = Encoder::new([hashes(0..50), hashes(0..50)].concat(), &seeded()).unwrap();
-    let mut decoder = Decoder::new(hashes(0..50), &seeded(), 100).unwrap();
+    let mut encoder = Encoder::new([hashes(0..50), hashes(0..50)].concat(), &create_hasher()).unwrap();
+    let mut decoder = Decoder::new(hashes(0..50), &create_hasher(), 100).unwrap();
     run(&mut encoder, &mut decoder, 9);
     assert_eq!((encoder.keys(), decoder.decoded().complete), (50, true));
 }
@@ -66,12 +66,12 @@ fn a_thousand_differences_take_145_symbols_a_hundred_at_most() {
         let mut symbols = 0;
         for trial in 0..trials {
             let keys = |range: std::ops::Range<u64>| range.map(|i| hash(trial << 40 | i)).collect::<Vec<_>>();
-            let mut encoder = Encoder::new(keys(0..differences), &seeded()).unwrap();
-            let mut decoder = Decoder::new(Vec::new(), &seeded(), 1 << 20).unwrap();
+            let mut encoder = Encoder::new(keys(0..differences), &create_hasher()).unwrap();
+            let mut decoder = Decoder::new(Vec::new(), &create_hasher(), 1 << 20).unwrap();
             let mut bytes = Vec::new();
             encoder.send(2 * differences as usize, &mut bytes).unwrap();
             assert!(decoder.feed(&bytes).unwrap());
-            symbols += decoder.received();
+            symbols += decoder.num_received();
         }
         let each = symbols as f64 / (differences * trials) as f64;
         assert!((1.3..=1.45).contains(&each), "{differences}: {each}");
@@ -80,13 +80,13 @@ fn a_thousand_differences_take_145_symbols_a_hundred_at_most() {
 
 #[test]
 fn streams_of_nonsense_end() {
-    let decoder = || Decoder::new(hashes(0..100), &seeded(), 500).unwrap();
+    let decoder = || Decoder::new(hashes(0..100), &create_hasher(), 500).unwrap();
     assert!(matches!(decoder().feed(b"SSH-2.0-OpenSSH"), Err(Error::Format(_))));
     let mut other = Vec::new();
     Encoder::new(vec![1], &KeyHasher::keyed(0, &[1; 16])).unwrap().send(1, &mut other).unwrap();
     assert!(matches!(decoder().feed(&other), Err(Error::Incompatible(_))));
     let mut head = Vec::new();
-    Encoder::new(hashes(0..100), &seeded()).unwrap().send(0, &mut head).unwrap();
+    Encoder::new(hashes(0..100), &create_hasher()).unwrap().send(0, &mut head).unwrap();
     assert_eq!(head.len(), 24);
     for (seed, keys) in [(0u64, 100u64), (1, 0), (2, u64::MAX)] {
         // Words of noise; every third a key with a check that holds.
@@ -110,7 +110,7 @@ fn streams_of_nonsense_end() {
 #[test]
 fn every_machine_sends_the_same_bytes() {
     let mut bytes = Vec::new();
-    Encoder::new(hashes(0..1000), &seeded()).unwrap().send(2000, &mut bytes).unwrap();
+    Encoder::new(hashes(0..1000), &create_hasher()).unwrap().send(2000, &mut bytes).unwrap();
     assert_eq!((bytes.len(), crc32fast::hash(&bytes)), PINNED);
 }
 

@@ -74,7 +74,7 @@ pub fn change_ahead<S: ?Sized, E>(
     )
 }
 
-/// Work on one key after the other, as a trait: closures would not inherit the instruction set (130 ns a key instead of
+/// Work on one key after the other, as a trait: closures would not inherit the instruction set (130 ns per key instead of
 /// 6).
 pub trait Visit {
     /// Keys between fetching and visiting.

@@ -1,4 +1,4 @@
-//! Scheme 2, `columns`: one 512-bit line a key, T distinct positions in each of its four columns.
+//! Scheme 2, `columns`: one 512-bit line per key, T distinct positions in each of its four columns.
 //!
 //! A line is four columns of 128 bits; column `j` is word `j` (bits 0..64) and word `j + 4`. With
 //! `h` the hash of the key and `&` masking to 7 bits:
@@ -13,7 +13,7 @@
 //! ```
 //!
 //! k = 4T, T in 1..=3. Why columns: they fit two 256-bit registers without a gather, and distinct
-//! positions cost less space than free ones: 10.07, 15.64 and 21.99 bits a key at 1, 0.1 and
+//! positions cost less space than free ones: 10.07, 15.64 and 21.99 bits per key at 1, 0.1 and
 //! 0.01 % (one bit a 64-bit word: 10.10, 15.72, 23.61; the Parquet block: 10.53, 16.89, 26.34).
 //! Why the multiplications: the line has used up the top bits of `h`; the products' upper 56 bits
 //! depend on the rest.
@@ -31,12 +31,12 @@ const M2: u64 = 0xaf25_1af3_b0f0_25b5;
 /// Largest T of the scheme.
 pub const MAX_PER_COLUMN: u32 = 3;
 
-/// The scheme with `T` positions a column.
+/// The scheme with `T` positions per column.
 #[derive(Clone, Copy, Debug)]
 pub struct Columns<const T: usize>;
 
 #[rustfmt::skip] // one arm a line
-/// Runs `$work` with the scheme of `$per_column` positions a column as type `$S`.
+/// Runs `$work` with the scheme of `$per_column` positions per column as type `$S`.
 macro_rules! by_columns {
     ($per_column:expr, $S:ident => $work:expr) => {
         match $per_column {

@@ -1,4 +1,4 @@
-//! Line kernels: filters that touch one line a key. The loops are written once and compiled twice: for any machine, and
+//! Line kernels: filters that touch one line per key. The loops are written once and compiled twice: for any machine, and
 //! for the vector set of this one.
 
 use std::marker::PhantomData;

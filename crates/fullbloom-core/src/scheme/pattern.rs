@@ -2,7 +2,7 @@
 
 use super::block::Block;
 
-/// A scheme with one line a key.
+/// A scheme with one line per key.
 pub trait LineScheme {
     /// Its blocks in plain Rust.
     type Words: Block + AsRef<[u64]>;

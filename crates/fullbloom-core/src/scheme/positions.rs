@@ -24,11 +24,11 @@ pub struct Positions {
 impl Positions {
     /// The smallest m, with its k, for a rate of at most `fpr` at `capacity` keys.
     pub fn for_capacity(capacity: u64, fpr: f64) -> Result<Self> {
-        Self::within(MAX_BITS, capacity, fpr)
+        Self::fit_within(MAX_BITS, capacity, fpr)
     }
 
     /// [`Positions::for_capacity`] with at most `most` positions.
-    pub(crate) fn within(most: u64, capacity: u64, fpr: f64) -> Result<Self> {
+    pub(crate) fn fit_within(most: u64, capacity: u64, fpr: f64) -> Result<Self> {
         check_sized(capacity, fpr)?;
         if capacity as f64 * -fpr.log2() > most as f64 {
             return Err(too_large(capacity, fpr));
@@ -55,7 +55,7 @@ impl Positions {
         Classic { num_bits: self.num_bits, num_hashes: self.num_hashes }
     }
 
-    /// Words of one bit a position.
+    /// Words of one bit per position.
     pub fn words(self) -> u64 {
         self.num_bits.div_ceil(64)
     }
@@ -87,7 +87,7 @@ impl Positions {
         &buffer[..len]
     }
 
-    /// Prefetches the lines of `words` with the cells of `hash`, `1 << per_word` cells a word.
+    /// Prefetches the lines of `words` with the cells of `hash`, `1 << per_word` cells per word.
     #[inline(always)]
     pub(crate) fn fetch(self, words: &[u64], per_word: u32, hash: u64) {
         let mut sequence = Mcg::start(hash, self.num_bits);

@@ -1,4 +1,4 @@
-//! Scheme 11, `two-lines`: two 512-bit lines a key, one in each half of the bits, each by scheme 2, [`columns`](super::columns).
+//! Scheme 11, `two-lines`: two 512-bit lines per key, one in each half of the bits, each by scheme 2, [`columns`](super::columns).
 //!
 //! ```text
 //! h'          = splitmix.mix(h)
@@ -8,7 +8,7 @@
 //!
 //! k = 8T, T in 1..=3. Why halves: the two lines of a key never coincide, and their fills are independent, so that the
 //! rate is the square of the rate of `columns` with half of the bits. Why two lines: if one line is overfull, the other
-//! seldom is too: at 1, 0.01 and 0.0001 % 9.77, 20.1 and 31.3 bits a key, where one line takes 10.1, 22.0 and 40.3, and
+//! seldom is too: at 1, 0.01 and 0.0001 % 9.77, 20.1 and 31.3 bits per key, where one line takes 10.1, 22.0 and 40.3, and
 //! bits anywhere 9.59, 19.2 and 28.8. Putze, Sanders and Singler, "Cache-, hash- and space-efficient Bloom filters",
 //! 2007.
 
@@ -17,7 +17,7 @@ use super::lines;
 use crate::hash::splitmix;
 use crate::key::source::CHUNK;
 
-/// The scheme with `T` positions a column of each line.
+/// The scheme with `T` positions per column of each line.
 #[derive(Clone, Copy, Debug)]
 pub struct TwoLines<const T: usize>;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::cells::{LINE_WORDS, Memory, bits};
 use crate::container::file::OpenFile;
 use crate::container::header::Span;
-use crate::container::{Container, ContainerIndex, Header, SIGNATURES, Section, Verify, kind, save, tag};
+use crate::container::{Container, ContainerIndex, Header, SIGNATURES, Section, Verify, damage_error, kind, save, tag};
 use crate::error::{Error, Result};
 use crate::sizing::signatures::Width;
 
@@ -14,10 +14,6 @@ use super::shape::{Column, LINE_ROWS, MOST_COLUMNS, Shape};
 use super::terms::Terms;
 use super::treatment::MOST_RANKS;
 use super::{MOST_BLOCKS, SignatureIndex};
-
-fn damaged(what: &str) -> Error {
-    Error::format(format!("no index of signatures has the file's {what}; the file is damaged, or of a newer release"))
-}
 
 /// The conditions of the caller.
 #[derive(Clone, Copy)]
@@ -45,11 +41,11 @@ fn names(columns: &[Column]) -> Result<Option<Memory>> {
 fn read_names(bytes: &[u8], count: usize) -> Result<Vec<String>> {
     let end = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 2);
     if end > bytes.len() || bytes.len() != end.next_multiple_of(64) {
-        return Err(damaged("names of columns"));
+        return Err(damage_error("names of columns"));
     }
-    let text = std::str::from_utf8(&bytes[..end - 1]).map_err(|_| damaged("names of columns"))?;
+    let text = std::str::from_utf8(&bytes[..end - 1]).map_err(|_| damage_error("names of columns"))?;
     let names: Vec<String> = text.split('\0').map(String::from).collect();
-    if names.len() == count { Ok(names) } else { Err(damaged("number of columns")) }
+    if names.len() == count { Ok(names) } else { Err(damage_error("number of columns")) }
 }
 
 impl SignatureIndex {
@@ -125,7 +121,7 @@ impl SignatureIndex {
     ) -> Result<Self> {
         let header = &parsed.header;
         if header.variant != SIGNATURES || header.scheme != 0 || header.unclean {
-            return Err(damaged("header"));
+            return Err(damage_error("header"));
         }
         let bytes: u64 = parsed.sections.iter().map(|span| span.len as u64).sum();
         if bytes > wanted.max_bytes {
@@ -138,7 +134,7 @@ impl SignatureIndex {
         let count = |wanted: u16| header.params.iter().filter(|(tag, ..)| *tag == wanted).count();
         let (ranks, columns) = (count(tag::NUM_BITS), count(tag::COLUMN_BITS));
         if ranks > MOST_RANKS || columns > MOST_COLUMNS {
-            return Err(damaged("number of ranks or columns"));
+            return Err(damage_error("number of ranks or columns"));
         }
         let width = |rank: usize| {
             let number = |tag| header.get(tag, rank as u16);
@@ -158,14 +154,14 @@ impl SignatureIndex {
         let starts = shape.starts();
         let blocks = len.div_ceil(shape.block_rows);
         if blocks != sections.spans.len() as u64 || blocks > MOST_BLOCKS as u64 {
-            return Err(damaged("number of rows"));
+            return Err(damage_error("number of rows"));
         }
         let terms = Terms::load(terms, listed, &shape)?;
         let words = starts[MOST_RANKS].next_multiple_of(LINE_WORDS as u64);
         let mut held = Vec::new();
         for i in 0..blocks {
             if sections.spans[0].len as u64 != words.saturating_mul(8) {
-                return Err(damaged("length of signatures"));
+                return Err(damage_error("length of signatures"));
             }
             held.push(sections.take(kind::SIGNATURES, i as u32)?);
         }
@@ -173,7 +169,7 @@ impl SignatureIndex {
         // Parameters that none of the above has read would be lost in a copy.
         let read = index.header();
         if read.params.len() != header.params.len() || read.params.iter().any(|param| !header.params.contains(param)) {
-            return Err(damaged("parameters"));
+            return Err(damage_error("parameters"));
         }
         Ok(index)
     }
@@ -189,7 +185,7 @@ impl SignatureIndex {
                     let free = used.saturating_sub((line << rank) * LINE_ROWS).min(LINE_ROWS);
                     let start = (self.starts[rank] + (row * lines + line) * LINE_WORDS as u64) as usize;
                     if !bits::is_zero_from(&last.words()[start..start + LINE_WORDS], free) {
-                        return Err(damaged("rows behind the last one"));
+                        return Err(damage_error("end of the last block"));
                     }
                 }
             }
@@ -206,9 +202,9 @@ struct Sections<'a> {
 
 impl Sections<'_> {
     fn take(&mut self, kind: u32, index: u32) -> Result<Memory> {
-        let Some((span, rest)) = self.spans.split_first() else { return Err(damaged("number of sections")) };
+        let Some((span, rest)) = self.spans.split_first() else { return Err(damage_error("number of sections")) };
         if (span.kind, span.index) != (kind, index) || span.len == 0 || span.len % 64 != 0 {
-            return Err(damaged("sections"));
+            return Err(damage_error("sections"));
         }
         self.spans = rest;
         (self.memory)(*span)

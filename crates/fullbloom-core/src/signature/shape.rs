@@ -54,7 +54,8 @@ impl Shape {
         block_rows: u64,
     ) -> Result<Self> {
         if ranks.is_empty() || ranks.len() > MOST_RANKS {
-            let why = format!("num_bits must have one number a rank, for 1 to {MOST_RANKS} ranks, got {}", ranks.len());
+            let why =
+                format!("num_bits must have one number per rank, for 1 to {MOST_RANKS} ranks, got {}", ranks.len());
             return Err(Error::parameter(why));
         }
         for (rank, width) in ranks.iter().enumerate() {

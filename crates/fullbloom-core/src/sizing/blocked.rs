@@ -1,4 +1,4 @@
-//! The size of lines of scheme `columns`: how many, with how many positions a column.
+//! The size of lines of scheme `columns`: how many, with how many positions per column.
 
 use super::lanes::Lanes;
 use super::{Law, check_reachable, check_sized, smallest, too_large};
@@ -21,10 +21,10 @@ pub fn layers(lines: u64, per_column: u32, layers: u32) -> Lanes {
     Lanes { lanes: one.lanes * layers, ..one }
 }
 
-/// The fewest lines, with their positions a column, that have a rate of at most `fpr` at `capacity`.
+/// The fewest lines, with their positions per column, that have a rate of at most `fpr` at `capacity`.
 pub fn smallest_lines(capacity: u64, fpr: f64) -> Result<(u64, u32)> {
     check_sized(capacity, fpr)?;
-    // Not even the information bound, log2(1/p) bits a key, fits.
+    // Not even the information bound, log2(1/p) bits per key, fits.
     if capacity as f64 * -fpr.log2() / 512.0 > MAX_LINES as f64 {
         return Err(too_large(capacity, fpr));
     }

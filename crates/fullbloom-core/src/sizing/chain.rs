@@ -104,7 +104,7 @@ impl Stages {
             Stages::OfFingerprints => (1.0 - later.chance * earlier.meeting / earlier.fpr).max(0.0),
             Stages::OfPairs => {
                 let values = (later.fpr / earlier.fpr).min(1.0);
-                0.5 * nested(earlier.parts, later.parts) * (1.0 - values / 3.0)
+                0.5 * shared_variance(earlier.parts, later.parts) * (1.0 - values / 3.0)
             }
             // Of a stage that is full, the probes say nothing.
             Stages::OfBits if earlier.fpr >= 1.0 || later.fpr >= 1.0 => 1.0,
@@ -129,14 +129,14 @@ impl Stages {
         let (mut missed, mut variance) = (1.0, 0.0);
         for earlier in members[..index].iter().filter(|earlier| earlier.fpr > 0.0) {
             missed *= 1.0 - earlier.fpr * (1.0 - self.avoidance(earlier, later));
-            variance += earlier.spread * nested(earlier.parts, later.parts);
+            variance += earlier.spread * shared_variance(earlier.parts, later.parts);
         }
         (later.fpr * (1.0 + later.bend * variance)).clamp(0.0, 1.0) * missed
     }
 }
 
 /// The share of the variance between `parts` parts that remains between `others` parts.
-fn nested(parts: u64, others: u64) -> f64 {
+fn shared_variance(parts: u64, others: u64) -> f64 {
     let (few, many) = (parts.min(others).max(1), parts.max(others).max(1));
     let share = few as f64 / many as f64;
     let phases = (few / common_divisor(few, many)) as f64;
@@ -216,7 +216,7 @@ mod tests {
                 });
                 left += parts.map(|weight| weight * weight).sum::<f64>() / others as f64;
             }
-            assert!((left - nested(parts, others)).abs() < 1e-12, "{parts} {others}");
+            assert!((left - shared_variance(parts, others)).abs() < 1e-12, "{parts} {others}");
         }
     }
 }

@@ -133,7 +133,7 @@ pub fn deletability(free: f64, throws: f64, num_hashes: u32) -> f64 {
 
 /// Share of the keys of a retouched filter that are missed when a share of their bits was cleared: `1 - (1 - x)^k`.
 /// Donnet, Baynat and Friedman, "Retouched Bloom filters", 2006.
-pub fn missed(lost: f64, num_hashes: f64) -> f64 {
+pub fn missed_rate(lost: f64, num_hashes: f64) -> f64 {
     any_of(lost, num_hashes)
 }
 

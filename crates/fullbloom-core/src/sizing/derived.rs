@@ -120,7 +120,7 @@ impl<L> DerivedLaw<L> {
                 self.orders(every).map(|(d, number)| number * more(d as f64)).sum()
             }
             Derivation::Quadratic | Derivation::Triple => {
-                self.orders(every).map(|(e, number)| number * self.mirrored(e, &more)).sum()
+                self.orders(every).map(|(e, number)| number * self.mirror_excess(e, &more)).sum()
             }
         };
         let chance = if every { 0.0 } else { k * (k - 1.0) / 2.0 * more(k - 1.0) };
@@ -129,7 +129,7 @@ impl<L> DerivedLaw<L> {
 
     /// For keys whose probes i and s - i coincide, for each s: the sum of their excess. Only pairs whose distance is a
     /// multiple of `order` coincide.
-    fn mirrored(&self, order: u64, more: &impl Fn(f64) -> f64) -> f64 {
+    fn mirror_excess(&self, order: u64, more: &impl Fn(f64) -> f64) -> f64 {
         let k = u64::from(self.num_hashes);
         let meet = |s: u64| {
             let pairs = (0..k).filter(|&i| i < s && s - i < k && 2 * i < s).map(|i| s - 2 * i);

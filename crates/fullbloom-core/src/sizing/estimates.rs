@@ -42,8 +42,8 @@ impl Estimate {
     }
 }
 
-/// Keys of both sets, `a + b - union`, from the estimates of each and of the union: sometimes below 0 if there are
-/// none. NaN, with an infinite variance, if all cells of the union are set.
+/// Keys of both sets, `a + b - union`, from the estimates of each and of the union: sometimes below 0 if the sets
+/// are disjoint. NaN, with an infinite variance, if all cells of the union are set.
 ///
 /// Var = V(union) - V(a) - V(b) + 2 V(both), from the covariance above. Swamidass and Baldi, 2007.
 pub fn common(law: &dyn Law, a: f64, b: f64, union: f64) -> Estimate {

@@ -17,7 +17,7 @@ pub fn quotient(items: f64, bits: u32) -> f64 {
 }
 
 /// The rate with `distinct` of all `fingerprints`: their share, of which [`quotient`] is the expectation.
-pub fn taken(distinct: f64, fingerprints: f64) -> f64 {
+pub fn share_of(distinct: f64, fingerprints: f64) -> f64 {
     (distinct / fingerprints).min(1.0)
 }
 
@@ -45,7 +45,7 @@ fn values(bits: u32) -> f64 {
 }
 
 /// Rate of a cuckoo filter: `1 - (1 - 1/(2^f - 1))^c`. A key is compared with the fingerprints of two buckets, at
-/// load a (items a slot) with c = 2 b a of them in the mean.
+/// load a (items per slot) with c = 2 b a of them in the mean.
 pub fn cuckoo(compared: f64, bits: u32) -> f64 {
     any_of(1.0 / values(bits), compared)
 }
@@ -94,7 +94,7 @@ pub fn cuckoo_buckets(capacity: u64, bucket_size: u32, bits: u32) -> u64 {
     ((capacity as f64 / load + more) / f64::from(bucket_size)).ceil() as u64
 }
 
-/// Share of the keys that the bins of a prefix filter pass on: of k slots at `load` keys a slot, the keys X of a
+/// Share of the keys that the bins of a prefix filter pass on: of k slots at `load` keys per slot, the keys X of a
 /// bin being Poisson with mean l = k load, `E[(X - k)+] / l = P(X >= k) - (k / l) P(X > k)`.
 pub fn passed_on(load: f64, bin_size: u32) -> f64 {
     let (size, mean) = (f64::from(bin_size), load * f64::from(bin_size));

@@ -38,7 +38,7 @@ pub fn checked_rice_bits(fpr: f64, asked: Option<u64>) -> Result<u32> {
         let least = (0..=MOST_RICE_BITS).find(|bits| unary(fpr, *bits) <= MOST_UNARY).unwrap_or(MOST_RICE_BITS);
         Error::Parameter(format!(
             "rice_bits must be between {least} and {MOST_RICE_BITS} at fpr {}, got {asked}; leave it out for the best, {}",
-            super::shown(fpr),
+            super::format_rate(fpr),
             rice_bits(fpr)
         ))
     })

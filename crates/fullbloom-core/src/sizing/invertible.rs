@@ -7,7 +7,7 @@ use crate::sizing::too_large;
 
 /// Sub-tables.
 const TABLES: u32 = 4;
-/// Cells a key beyond the threshold of 1.295 (k = 4), and cells for each square root of the number of keys, with which less
+/// Cells per key beyond the threshold of 1.295 (k = 4), and cells for each square root of the number of keys, with which less
 /// than one table in a thousand fails (simulated, 1 to 10,000 keys).
 const SLOPE: f64 = 1.3;
 const SPREAD: f64 = 3.0;

@@ -56,12 +56,12 @@ impl Lanes {
     }
 
     /// Q(i)^lanes; `logs` has ln q(1) to ln q(T).
-    fn found(&self, keys: f64, logs: &[f64]) -> f64 {
+    fn rate_at(&self, keys: f64, logs: &[f64]) -> f64 {
         all_set(logs, keys).powi(self.lanes as i32)
     }
 
     /// Probabilities that two keys share 0, 1, ... of their cells of a lane.
-    fn shared(&self) -> Vec<f64> {
+    fn share_chances(&self) -> Vec<f64> {
         let per_lane = f64::from(self.per_lane);
         let choose = |n: f64, k: u32| (0..k).fold(1.0, |product, j| product * (n - f64::from(j)) / f64::from(j + 1));
         let all = choose(self.width as f64, self.per_lane);
@@ -84,9 +84,9 @@ impl Law for Lanes {
     fn fpr(&self, items: f64) -> f64 {
         let logs = self.logs(self.per_lane);
         if self.blocks == 1 {
-            return self.found(items, &logs);
+            return self.rate_at(items, &logs);
         }
-        self.mean(items, |keys| self.found(keys, &logs))
+        self.mean(items, |keys| self.rate_at(keys, &logs))
     }
 
     fn fill(&self, items: f64) -> f64 {
@@ -128,7 +128,7 @@ impl Law for Lanes {
         if self.blocks == 1 || items <= 0.0 || items.is_infinite() {
             return 0.0;
         }
-        let (shared, logs) = (self.shared(), self.logs(2 * self.per_lane));
+        let (shared, logs) = (self.share_chances(), self.logs(2 * self.per_lane));
         // The second moment: two keys are found.
         let rates = self.mean(items, |keys| {
             let both = shared.iter().enumerate();
@@ -169,7 +169,7 @@ impl Law for Lanes {
 }
 
 /// Probability that given cells of a lane, one or more, are all set after so many keys; `logs` has ln q(1), ln q(2)
-/// and so on, one a cell.
+/// and so on, one per cell.
 fn all_set(logs: &[f64], keys: f64) -> f64 {
     if keys <= 0.0 {
         return 0.0;

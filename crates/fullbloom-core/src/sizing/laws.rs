@@ -12,29 +12,29 @@ pub fn law(name: &str, numbers: &[f64]) -> Option<f64> {
         ("each_of", &[any, n]) => each_of(any, n),
         ("any_among", chances) => any_among(chances.iter().copied()),
         ("goel_gupta", &[items, m, k]) => classic::goel_gupta(items, m, k),
-        ("quotient", &[items, bits]) => fingerprints::quotient(items, whole(bits)),
-        ("cuckoo", &[compared, bits]) => fingerprints::cuckoo(compared, whole(bits)),
-        ("cuckoo_table", &[items, buckets, bits]) => fingerprints::cuckoo_table(items, buckets, whole(bits)),
+        ("quotient", &[items, bits]) => fingerprints::quotient(items, to_count(bits)),
+        ("cuckoo", &[compared, bits]) => fingerprints::cuckoo(compared, to_count(bits)),
+        ("cuckoo_table", &[items, buckets, bits]) => fingerprints::cuckoo_table(items, buckets, to_count(bits)),
         ("layers", &[items, lines, per_column, layers]) => {
-            blocked::layers(lines as u64, whole(per_column), whole(layers)).fpr(items)
+            blocked::layers(lines as u64, to_count(per_column), to_count(layers)).fpr(items)
         }
-        ("passed_on", &[load, bin_size]) => fingerprints::passed_on(load, whole(bin_size)),
-        ("prefix", &[load, bits, asking, spare]) => fingerprints::prefix(load, whole(bits), asking, spare),
-        ("golomb", &[fpr, rice_bits]) => golomb::bits_per_key(fpr, whole(rice_bits)),
+        ("passed_on", &[load, bin_size]) => fingerprints::passed_on(load, to_count(bin_size)),
+        ("prefix", &[load, bits, asking, spare]) => fingerprints::prefix(load, to_count(bits), asking, spare),
+        ("golomb", &[fpr, rice_bits]) => golomb::bits_per_key(fpr, to_count(rice_bits)),
         ("rice_bits", &[fpr]) => f64::from(golomb::rice_bits(fpr)),
-        ("invertible", &[items, each, k]) => invertible::rate(items, each, whole(k)),
+        ("invertible", &[items, each, k]) => invertible::rate(items, each, to_count(k)),
         ("twins", &[items, each, k]) => invertible::twins(items, each, k),
         ("decodable", &[items]) => invertible::decodable(items as u64) as f64,
-        ("fuse_cells", &[keys, arity]) => peeled::fuse_cells(keys as u64, whole(arity)) as f64,
-        ("fuse_segment_bits", &[keys, arity]) => f64::from(peeled::segments(keys as u64, whole(arity)).0),
-        ("own_cell", &[keys, cells, arity]) => peeled::own_cell(keys, cells, whole(arity)),
+        ("fuse_cells", &[keys, arity]) => peeled::fuse_cells(keys as u64, to_count(arity)) as f64,
+        ("fuse_segment_bits", &[keys, arity]) => f64::from(peeled::segments(keys as u64, to_count(arity)).0),
+        ("own_cell", &[keys, cells, arity]) => peeled::own_cell(keys, cells, to_count(arity)),
         ("xor_cells", &[keys]) => 3.0 * peeled::third(keys as u64) as f64,
         ("zone_hashes", &[universe, zone]) => zone::reaching(universe as u64, zone as u64).ok()?.len() as f64,
         ("zone_cells", &[universe, zone]) => zone::cells(&zone::reaching(universe as u64, zone as u64).ok()?) as f64,
         ("zone_counter_bits", &[zone]) => f64::from(zone::counter_bits(zone as u64)),
         ("cascade", &[included, excluded]) => cascade::bits(included, excluded),
-        ("missed", &[lost, k]) => classic::missed(lost, k),
-        ("stage_rate", &[fpr, tightening, index]) => chain::stage_rate(fpr, tightening, whole(index)),
+        ("missed", &[lost, k]) => classic::missed_rate(lost, k),
+        ("stage_rate", &[fpr, tightening, index]) => chain::stage_rate(fpr, tightening, to_count(index)),
         ("stable_zeros", &[m, k, p, max]) => stable::zeros([m, k, p, max]),
         ("stable_fpr", &[m, k, p, max]) => stable::fpr([m, k, p, max]),
         ("stable_recall", &[age, m, k, p, max]) => stable::recall(age, [m, k, p, max]),
@@ -53,6 +53,6 @@ pub fn law(name: &str, numbers: &[f64]) -> Option<f64> {
 }
 
 /// A number of bits, slots or stages; no law distinguishes those beyond 2^20.
-fn whole(number: f64) -> u32 {
+fn to_count(number: f64) -> u32 {
     number.min(1048576.0) as u32
 }

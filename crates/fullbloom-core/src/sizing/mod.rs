@@ -101,7 +101,7 @@ pub fn check_fpr(fpr: f64) -> Result<f64> {
     if fpr > 0.0 && fpr < 1.0 {
         return Ok(fpr);
     }
-    Err(Error::Parameter(format!("fpr must be between 0 and 1 (exclusive), got {}", shown(fpr))))
+    Err(Error::Parameter(format!("fpr must be between 0 and 1 (exclusive), got {}", format_rate(fpr))))
 }
 
 /// Refuses a capacity of 0 and an invalid rate.
@@ -115,7 +115,7 @@ pub fn too_large(capacity: u64, fpr: f64) -> Error {
     Error::Memory(format!(
         "a capacity of {capacity} at fpr {} needs more memory than any machine can give; lower the capacity or raise \
          the fpr",
-        shown(fpr)
+        format_rate(fpr)
     ))
 }
 
@@ -133,12 +133,12 @@ pub fn check_reachable(capacity: u64, fpr: f64) -> Result<()> {
     }
     Err(Error::Parameter(format!(
         "fpr must be at least {least:.1e} for a capacity of {capacity} (keys are 64-bit hashes), got {}",
-        shown(fpr)
+        format_rate(fpr)
     )))
 }
 
 /// A rate as people write it: 0.01, 1.5, 1e-300, nan.
-pub fn shown(rate: f64) -> String {
+pub fn format_rate(rate: f64) -> String {
     if rate.is_nan() {
         return "nan".into();
     }

@@ -37,7 +37,7 @@ pub fn own_cell(keys: f64, cells: f64, arity: u32) -> f64 {
     (mixed + 1.3 * (1.0 - mixed) * free.powi(arity as i32)).min(1.0)
 }
 
-/// Cells of each of three segments, in each of which a key has a cell: 1.23 a key, above the threshold of 1.222 by a
+/// Cells of each of three segments, in each of which a key has a cell: 1.23 per key, above the threshold of 1.222 by a
 /// margin that few keys need.
 pub fn third(keys: u64) -> u64 {
     ((keys as f64 * 1.23) as u64 + 32).div_ceil(3)

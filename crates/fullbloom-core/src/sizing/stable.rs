@@ -27,7 +27,7 @@
 //! other set: probability z Pr(Poisson((P + K) a / m) >= Max). A key is remembered while none of
 //! its K cells is zero.
 
-use super::{LEAST_FPR, check_sized, shown, smallest, too_large};
+use super::{LEAST_FPR, check_sized, format_rate, smallest, too_large};
 use crate::error::{Error, Result};
 
 /// 2^46 bytes, beyond any machine, in lines of 64 bytes.
@@ -117,14 +117,14 @@ impl Pair {
         let far = self.covariance((2.0 * p - m).max(0.0) / m);
         let at = |distance: f64| self.covariance((p - distance) / m);
         (set * (1.0 - set)
-            + 2.0 * summed(near, FEW[usize::from(self.one.len() > 16)], at)
+            + 2.0 * sum_smooth(near, FEW[usize::from(self.one.len() > 16)], at)
             + (m - 1.0 - 2.0 * near) * far)
             / m
     }
 }
 
 /// The sum of a smooth f(1) ... f(count).
-fn summed(count: f64, few: f64, f: impl Fn(f64) -> f64) -> f64 {
+fn sum_smooth(count: f64, few: f64, f: impl Fn(f64) -> f64) -> f64 {
     if count <= few {
         return (1..=count as u32).map(|i| f(f64::from(i))).sum();
     }
@@ -196,7 +196,7 @@ impl Stable {
         if fpr < LEAST_FPR {
             return Err(Error::Parameter(format!(
                 "fpr must be at least {LEAST_FPR:.1e} (keys are 64-bit hashes), got {}",
-                shown(fpr)
+                format_rate(fpr)
             )));
         }
         if !matches!(cell_bits, 1 | 2 | 4 | 8) {

@@ -75,7 +75,7 @@ pub fn reaching(universe: u64, zone: u64) -> Result<Vec<u32>> {
     Ok(primes)
 }
 
-/// Cells: a rest of each prime.
+/// Cells: one for each remainder of each prime.
 pub fn cells(primes: &[u32]) -> u64 {
     primes.iter().map(|&prime| u64::from(prime)).sum()
 }

@@ -24,11 +24,11 @@ pub struct Precision {
 impl Precision {
     /// From the caller's arguments: a rate or bits, else 1 %.
     pub fn of(fpr: Option<f64>, bits: Option<u64>) -> Result<Self> {
-        Self::named("bits", fpr, bits)
+        Self::parse_bits("bits", fpr, bits)
     }
 
     /// [`Precision::of`], with another name for the bits in messages.
-    pub fn named(name: &str, fpr: Option<f64>, bits: Option<u64>) -> Result<Self> {
+    pub fn parse_bits(name: &str, fpr: Option<f64>, bits: Option<u64>) -> Result<Self> {
         match (fpr, bits) {
             (Some(fpr), Some(bits)) => {
                 Err(Error::Parameter(format!("give fpr or {name}, not both, got fpr={fpr} and {name}={bits}")))
@@ -67,9 +67,11 @@ pub struct Facts {
 }
 
 /// Cells of `width` bits; widths are checked.
-fn packed(width: u32) -> Result<PackedCells> {
+fn create_cells(width: u32) -> Result<PackedCells> {
     PackedCells::new(width).filter(|_| u64::from(width) <= MOST_BITS).ok_or_else(|| {
-        Error::Format(format!("the file has fingerprints of {width} bits, at most {MOST_BITS} can be; it is damaged"))
+        Error::Format(format!(
+            "the file has fingerprints of {width} bits, at most {MOST_BITS} are possible; it is damaged"
+        ))
     })
 }
 
@@ -85,7 +87,7 @@ pub fn build<const K: usize, S: Shape<K>>(
     precision: Precision,
     job: &Job<'_>,
 ) -> Result<(CellsAndTable, Facts)> {
-    let cells = packed(precision.width)?;
+    let cells = create_cells(precision.width)?;
     let parts = keys.build(job, |lot| shards::build::<K, 1, S>(lot, cells, job, |[hash], _| fingerprint(*hash)))?;
     let (_, number) = shards::check_table::<K, S>(parts.table.words(), parts.bits, cells)?;
     let facts = Facts {
@@ -102,13 +104,13 @@ pub fn build<const K: usize, S: Shape<K>>(
 /// Bytes of cells and table for `keys` keys.
 pub fn bytes<const K: usize, S: Shape<K>>(keys: u64, precision: Precision) -> Result<u64> {
     let table = (8 * shards::ROW as u64) << shards::bits_for(keys);
-    Ok(shards::cell_bytes::<K, S>(keys, packed(precision.width)?) + table.next_multiple_of(64))
+    Ok(shards::cell_bytes::<K, S>(keys, create_cells(precision.width)?) + table.next_multiple_of(64))
 }
 
 impl Facts {
     /// Completes the facts of a file by its table: words of cells, and the facts.
-    pub fn loaded<const K: usize, S: Shape<K>>(self, table: &[u64]) -> Result<(u64, Facts)> {
-        let (words, cells) = shards::check_table::<K, S>(table, self.bits, packed(self.width)?)?;
+    pub fn load<const K: usize, S: Shape<K>>(self, table: &[u64]) -> Result<(u64, Facts)> {
+        let (words, cells) = shards::check_table::<K, S>(table, self.bits, create_cells(self.width)?)?;
         if self.keys > cells {
             return Err(Error::Format(format!("the file has {} keys in {cells} cells; it is damaged", self.keys)));
         }
@@ -202,7 +204,7 @@ impl View<'_> {
 /// Keys fetched ahead: three lines each, of 10 to 16 that a core waits for at a time.
 pub const AHEAD: usize = 16;
 
-/// The filter `$Class` of geometries, chosen by number of cells a key:
+/// The filter `$Class` of geometries, chosen by number of cells per key:
 /// `fingerprint_filter! { Class, NUMBER, arity; 3 => 3, Geometry<3>; ... }`.
 macro_rules! fingerprint_filter {
     ($Class:ident, $NUMBER:ident, $arity:ident; $($number:literal => $K:literal, $Shape:ty;)+) => {
@@ -225,7 +227,7 @@ macro_rules! fingerprint_filter {
                 use crate::static_filters::fingerprints;
                 let (parts, facts) = match $arity {
                     $($number => fingerprints::build::<$K, $Shape>(keys, precision, job)?,)+
-                    _ => return Err(Error::parameter("no such number of cells a key")),
+                    _ => return Err(Error::parameter("no such number of cells per key")),
                 };
                 Ok($Class { cells: parts.cells, table: parts.table, hasher, facts })
             }
@@ -308,8 +310,8 @@ macro_rules! fingerprint_filter {
                 let facts = Stored::read(header)?.facts();
                 let table = memory(kind::SHARDS, 0, crate::static_filters::shards::table_words(facts.bits)?)?;
                 let (words, facts) = match facts.arity {
-                    $($number => facts.loaded::<$K, $Shape>(table.words())?,)+
-                    arity => return Err(Error::Format(format!("the file has keys of {arity} cells, which none has"))),
+                    $($number => facts.load::<$K, $Shape>(table.words())?,)+
+                    arity => return Err(Error::Format(format!("the file has {arity} cells per key, which no filter has"))),
                 };
                 let cells = memory(kind::CELLS, 0, words)?;
                 Ok($Class { cells, table, hasher, facts })

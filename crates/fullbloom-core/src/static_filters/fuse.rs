@@ -10,7 +10,7 @@
 //! ```
 //!
 //! The key's neighbours lie near: chains of keys that are alone begin at both ends of the shard and run through it like
-//! a fuse, which solves at 1.125 cells a key (K = 3) and 1.075 (K = 4), against 1.23 of cells anywhere.
+//! a fuse, which solves at 1.125 cells per key (K = 3) and 1.075 (K = 4), against 1.23 of cells anywhere.
 
 use super::fingerprints::{Facts, Precision, fingerprint_filter};
 use super::peel::Geometry;
@@ -40,7 +40,7 @@ structure! {
     /// any order give the same bytes, with any number of threads and any memory.
     ///
     /// Cost: 1.13 bits (arity 3) or 1.08 (arity 4) for each bit of a fingerprint and key, more below a million keys; about
-    /// 35 ns a key to build, three or four cache lines per lookup. Raises ParameterError, ParameterTypeError,
+    /// 35 ns per key to build, three or four cache lines per lookup. Raises ParameterError, ParameterTypeError,
     /// FilterMemoryError. Source: Graf, Lemire, ACM JEA 27, 2022; rate 2**-bits.
     ///
     /// >>> from fullbloom import BinaryFuseFilter
@@ -101,7 +101,7 @@ impl<const K: usize> Shape<K> for Fuse<K> {
         [self.span, self.bits.into()]
     }
 
-    fn checked([span, bits]: [u64; 2]) -> Option<Self> {
+    fn from_words([span, bits]: [u64; 2]) -> Option<Self> {
         let sound = (2..=MOST_SEGMENT_BITS.into()).contains(&bits)
             && (1 << bits..1 << 40).contains(&span)
             && span.trailing_zeros() >= bits as u32;

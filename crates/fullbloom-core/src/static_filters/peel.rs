@@ -18,9 +18,9 @@ pub trait Geometry<const K: usize>: Copy + Send + Sync {
     fn places(self, hash: u64) -> [u64; K];
 }
 
-/// Memory of the solver besides the cells; reused for the next shard, as fresh pages cost 9 ns a key.
+/// Memory of the solver besides the cells; reused for the next shard, as fresh pages cost 9 ns per key.
 #[derive(Default)]
-pub struct Room<const W: usize> {
+pub struct PeelBuffers<const W: usize> {
     /// For each cell the xor of its records, with their spread hashes: for a single record, the record itself.
     xors: Vec<Record<W>>,
     /// For each cell four times the number of its records, and in the lower bits the xor of which of their cells it is.
@@ -49,7 +49,7 @@ fn grow<T: Copy>(vec: &mut Vec<T>, len: usize, value: T) -> Result<()> {
     Ok(())
 }
 
-impl<const W: usize> Room<W> {
+impl<const W: usize> PeelBuffers<W> {
     /// Bytes for `records` records in `cells` cells.
     pub fn bytes(records: u64, cells: u64) -> u64 {
         let record = size_of::<Record<W>>() as u64;
@@ -161,7 +161,7 @@ pub fn solve<const K: usize, const W: usize, G: Geometry<K>>(
     spread: impl Fn(u64) -> u64,
     value: impl Fn(&Record<W>, usize) -> u64,
     (cells, words): (PackedCells, &mut [u64]),
-    room: &mut Room<W>,
+    room: &mut PeelBuffers<W>,
 ) -> Result<bool> {
     let records = pieces.iter().map(|piece| piece.len()).sum();
     if !room.count(geometry, pieces, &spread)? || room.take(geometry, records)? < records {

@@ -1,12 +1,12 @@
 //! Shards: the parts of a static structure, solved independently on any number of threads.
 //!
-//! A shard has the keys whose hashes begin with its number. A table has four words a shard for lookups: the first word
+//! A shard has the keys whose hashes begin with its number. A table has four words per shard for lookups: the first word
 //! of its cells, two numbers of its geometry, and the attempt that solved it.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::peel::{self, Geometry, Room};
+use super::peel::{self, Geometry, PeelBuffers};
 use crate::cells::allocation::reserve;
 use crate::cells::packed::PackedCells;
 use crate::cells::{LINE_WORDS, Memory};
@@ -17,7 +17,7 @@ use crate::structure::Job;
 use crate::structure::records::{BUCKET_BITS, Lot, Record, lot};
 
 /// Keys of a shard, at most twice as many: its 20 MB of work fit the last-level cache (10 million keys in a binary fuse
-/// filter: 35 ns a key; one shard took 88, in a xor filter 338).
+/// filter: 35 ns per key; one shard took 88, in a xor filter 338).
 const KEYS_A_SHARD: u64 = 1 << 20;
 
 /// Words of the table that a shard has.
@@ -61,7 +61,7 @@ pub trait Shape<const K: usize>: Geometry<K> {
     /// The words.
     fn words(self) -> [u64; 2];
     /// From words of a file; `None` for those that no geometry has.
-    fn checked(words: [u64; 2]) -> Option<Self>;
+    fn from_words(words: [u64; 2]) -> Option<Self>;
     /// Of words that [`Shape::checked`] took.
     fn of(words: [u64; 2]) -> Self;
 }
@@ -92,7 +92,7 @@ pub fn cell_bytes<const K: usize, S: Shape<K>>(keys: u64, cells: PackedCells) ->
 
 /// Bytes for solving a shard besides its cells; records are copied if they are in a file, or to look for repeated ones.
 fn work_bytes<const K: usize, const W: usize, S: Shape<K>>(keys: u64, copied: bool) -> u64 {
-    u64::from(copied) * keys * 8 * W as u64 + Room::<W>::bytes(keys, S::for_keys(keys).cells())
+    u64::from(copied) * keys * 8 * W as u64 + PeelBuffers::<W>::bytes(keys, S::for_keys(keys).cells())
 }
 
 /// Refuses work that does not fit into the memory that was granted.
@@ -105,7 +105,7 @@ fn check_granted<const K: usize, const W: usize, S: Shape<K>>(
     let largest = (0..1 << bits).map(|shard| lot.count(bits, shard)).max().unwrap_or(0);
     let copied = lot.is_spilled() || !lot.is_sorted();
     let needed = words.saturating_mul(8).saturating_add(work_bytes::<K, W, S>(largest, copied) * threads as u64);
-    match lot.granted() {
+    match lot.memory_limit() {
         Some(granted) if granted < needed => Err(Error::Memory(format!(
             "{} keys need {needed} bytes of memory on {threads} threads, got memory={granted}; raise it, or use fewer threads",
             lot.len()
@@ -117,7 +117,7 @@ fn check_granted<const K: usize, const W: usize, S: Shape<K>>(
 /// Memory that a thread reuses for the next shard.
 struct Work<const W: usize> {
     read: Vec<Record<W>>,
-    room: Room<W>,
+    room: PeelBuffers<W>,
 }
 
 /// Builds the cells and the table: the xor of the cells of each record will be `value(record, own)`, see
@@ -150,7 +150,8 @@ pub fn build<const K: usize, const W: usize, S: Shape<K>>(
         if lot.count(bits, shard) == 0 || repeated.load(Ordering::Relaxed) {
             return Ok(());
         }
-        let mut work = workers::lock(&works).pop().unwrap_or_else(|| Work { read: Vec::new(), room: Room::default() });
+        let mut work =
+            workers::lock(&works).pop().unwrap_or_else(|| Work { read: Vec::new(), room: PeelBuffers::default() });
         let pieces = lot.pieces(bits, shard, &mut work.read)?;
         let solved =
             solve_shard::<K, W, S>(&pieces, (bits, lot.is_sorted()), cells, (row, words), &value, &mut work.room)?;
@@ -168,7 +169,7 @@ fn solve_shard<const K: usize, const W: usize, S: Shape<K>>(
     cells: PackedCells,
     (row, words): (&mut [u64], &mut [u64]),
     value: impl Fn(&Record<W>, usize) -> u64,
-    room: &mut Room<W>,
+    room: &mut PeelBuffers<W>,
 ) -> Result<bool> {
     let shape = S::for_keys(pieces.iter().map(|piece| piece.len() as u64).sum());
     for attempt in 0..ATTEMPTS {
@@ -182,7 +183,7 @@ fn solve_shard<const K: usize, const W: usize, S: Shape<K>>(
             row[1..].copy_from_slice(&[a, b, attempt].map(u64::to_le));
             return Ok(true);
         }
-        if !sorted && attempt == 0 && lot::repeats(&mut joined(pieces)?) {
+        if !sorted && attempt == 0 && lot::repeats(&mut join(pieces)?) {
             return Ok(false);
         }
     }
@@ -192,7 +193,7 @@ fn solve_shard<const K: usize, const W: usize, S: Shape<K>>(
 }
 
 /// The records of all pieces.
-fn joined<const W: usize>(pieces: &[&[Record<W>]]) -> Result<Vec<Record<W>>> {
+fn join<const W: usize>(pieces: &[&[Record<W>]]) -> Result<Vec<Record<W>>> {
     let mut all = Vec::new();
     reserve(&mut all, pieces.iter().map(|piece| piece.len()).sum())?;
     pieces.iter().for_each(|piece| all.extend_from_slice(piece));
@@ -218,12 +219,12 @@ pub fn check_table<const K: usize, S: Shape<K>>(table: &[u64], bits: u32, cells:
         if [a, b, attempt] == [0; 3] {
             continue;
         }
-        let shape = S::checked([a, b]).ok_or_else(|| wrong(format!("gives shard {shard} an impossible shape")))?;
+        let shape = S::from_words([a, b]).ok_or_else(|| wrong(format!("gives shard {shard} an impossible shape")))?;
         words = words.saturating_add(cells.words(shape.cells()).unwrap_or(u64::MAX >> 8));
         number = number.saturating_add(shape.cells());
     }
     if table.iter().skip(ROW << bits).any(|&word| word != 0) {
-        return Err(wrong("has rows too many".into()));
+        return Err(wrong("has too many rows".into()));
     }
     // One word more: a cell is read together with the next word.
     Ok((words.saturating_add(1), number))
@@ -233,7 +234,7 @@ pub fn check_table<const K: usize, S: Shape<K>>(table: &[u64], bits: u32, cells:
 pub fn table_words(bits: u32) -> Result<u64> {
     if bits > BUCKET_BITS {
         return Err(Error::Format(format!(
-            "the file has 2^{bits} shards, at most 2^{BUCKET_BITS} can be; it is damaged"
+            "the file has 2^{bits} shards, at most 2^{BUCKET_BITS} are possible; it is damaged"
         )));
     }
     Ok((ROW << bits) as u64)

@@ -29,7 +29,7 @@ structure! {
     /// Never misses a key it was built from; nothing can be added or removed. Repeated keys count once. The same keys in
     /// any order give the same bytes, with any number of threads and any memory.
     ///
-    /// Cost: 1.23 bits for each bit of a fingerprint and key; about 60 ns a key to build, three cache lines per lookup.
+    /// Cost: 1.23 bits for each bit of a fingerprint and key; about 60 ns per key to build, three cache lines per lookup.
     /// Raises ParameterError, ParameterTypeError, FilterMemoryError. Source: Graf, Lemire, ACM JEA 25, 2020; rate 2**-bits.
     ///
     /// >>> from fullbloom import XorFilter
@@ -78,7 +78,7 @@ impl Shape<3> for Thirds {
         [self.cells, 0]
     }
 
-    fn checked([cells, other]: [u64; 2]) -> Option<Self> {
+    fn from_words([cells, other]: [u64; 2]) -> Option<Self> {
         ((1..1 << 40).contains(&cells) && other == 0).then_some(Thirds { cells })
     }
 

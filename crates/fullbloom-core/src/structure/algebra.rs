@@ -14,10 +14,10 @@ pub trait Mergeable: Declared {
     fn merge(&mut self, other: &Self) -> Result<()>;
     /// Merges `other` into this one, with its key domains.
     fn take_in(&mut self, other: &Self) -> Result<()> {
-        let mut added = *self.hasher().added();
+        let mut added = *self.hasher().domains();
         self.merge(other)?;
-        added.join(other.hasher().added());
-        *self.hasher_mut().added_mut() = added;
+        added.join(other.hasher().domains());
+        *self.hasher_mut().domains_mut() = added;
         Ok(())
     }
 }

@@ -5,7 +5,7 @@ use crate::key::{Domain, KeyDomains};
 use crate::parallel::workers;
 use crate::structure::{Filter, HashSource};
 
-/// Below this a second thread costs more than it brings (30 us to start, 10 ns a key).
+/// Below this a second thread costs more than it brings (30 us to start, 10 ns per key).
 const KEYS_PER_THREAD: usize = 1 << 17;
 
 /// Keys that a thread looks up at a time: 0.15 to 0.8 ms in a Bloom filter, some ten times the start of a thread.

@@ -3,7 +3,7 @@
 #![cfg(test)]
 
 use super::records::{RecordSet, Records};
-use super::testing::{bytes, hash, mapped, one_count_suffices, reload, reloaded};
+use super::testing::{bytes, hash, map_filter, one_count_suffices, reload, reload_changed};
 use super::{Addable, Built, Countable, Declared, Job, Loadable, Mergeable, Planned, Removable, Sizable};
 use crate::container::{Header, tag};
 use crate::error::{Error, Result};
@@ -23,7 +23,7 @@ pub(crate) trait Subject: Declared + Loadable {
     fn wipe(&mut self) -> Result<()>;
     /// The hash of a number: also a structure that takes only these takes it.
     fn key(&self, i: u64) -> u64 {
-        self.hasher().signed(i as i64)
+        self.hasher().hash_signed(i as i64)
     }
     /// The keys of some numbers.
     fn keys(&self, numbers: std::ops::Range<u64>) -> Vec<u64> {
@@ -167,7 +167,7 @@ fn merging<F: Subject + Mergeable + Sizable>(make: impl Fn() -> F, number: u64) 
         assert!(matches!(a.merge(&other), Err(Error::Incompatible(m)) if m.contains("se")));
     }
     assert_eq!(bytes(&a), before[0]);
-    assert!(matches!(mapped(&a).merge(&b), Err(Error::ReadOnly(_))));
+    assert!(matches!(map_filter(&a).merge(&b), Err(Error::ReadOnly(_))));
     a.merge(&b).unwrap();
     assert!(a.keys(0..number * 3 / 4).into_iter().all(|hash| a.contains_hash(hash)));
     assert_eq!(bytes(&b), before[1]);
@@ -176,7 +176,7 @@ fn merging<F: Subject + Mergeable + Sizable>(make: impl Fn() -> F, number: u64) 
 /// A read-only mapping answers and refuses every change.
 fn only_reading<F: Subject>(make: impl Fn() -> F, number: u64) {
     let filter = adding(make, number);
-    let mut over = mapped(&filter);
+    let mut over = map_filter(&filter);
     let keys = over.keys(0..number);
     let refused = |result: Result<()>| assert!(matches!(result, Err(Error::ReadOnly(_))));
     refused(over.put(keys[0]).map(drop));
@@ -212,19 +212,19 @@ pub(crate) fn lying<F: Subject>(filter: &F, harmless: impl Fn(u16, u16, u64) -> 
     for (i, &(tag, index, value)) in params.iter().enumerate() {
         // Files of earlier releases do not record the domains of keys.
         let recorded = tag == crate::container::tag::KEY_DOMAINS;
-        match reloaded(filter, |header, _| _ = header.params.remove(i)) {
-            Ok(opened) => assert!(recorded && opened.hasher().added().number().is_none()),
+        match reload_changed(filter, |header, _| _ = header.params.remove(i)) {
+            Ok(opened) => assert!(recorded && opened.hasher().domains().number().is_none()),
             Err(error) => {
                 assert!(!recorded && matches!(error, Error::Format(_)), "{} {tag} {index} missing", F::CLASS);
             }
         }
         for wild in wild(value).into_iter().filter(|wild| *wild != value) {
-            match reloaded(filter, |header, _| header.params[i].2 = wild) {
+            match reload_changed(filter, |header, _| header.params[i].2 = wild) {
                 Ok(mut opened) => {
                     assert!(recorded || harmless(tag, index, wild), "{} {tag} {index} {wild}", F::CLASS);
                     let keys = opened.keys(0..50);
                     opened.contains_hashes(&keys, &mut [0; 50]);
-                    let _ = (opened.put_all(&keys, None), opened.info(), opened.put(keys[7]), opened.missed());
+                    let _ = (opened.put_all(&keys, None), opened.info(), opened.put(keys[7]), opened.estimate_missed());
                     let _ = (opened.wipe(), opened.put(keys[7]));
                     using(opened);
                 }
@@ -233,7 +233,7 @@ pub(crate) fn lying<F: Subject>(filter: &F, harmless: impl Fn(u16, u16, u64) -> 
         }
     }
     let refused = |what, change: &dyn Fn(&mut Header, &mut Vec<Vec<u8>>)| {
-        assert!(matches!(reloaded(filter, change), Err(Error::Format(_))), "{} {what}", F::CLASS);
+        assert!(matches!(reload_changed(filter, change), Err(Error::Format(_))), "{} {what}", F::CLASS);
     };
     refused("another parameter", &|header, _| header.params.push((tag::COUNT, 3, 0)));
     // Where each stage has a scheme of its own, that of the whole says nothing.
@@ -293,7 +293,7 @@ fn record_set<const W: usize>(
 ) -> RecordSet<W> {
     let mut records = Records::new(memory);
     for i in numbers {
-        let hash = hasher.signed(i as i64);
+        let hash = hasher.hash_signed(i as i64);
         let record = std::array::from_fn(|word| if word == 0 { hash } else { hash % 256 });
         (0..times(i)).for_each(|_| records.push(record).unwrap());
     }
@@ -320,7 +320,7 @@ where
         // A key that was found already is not new.
         let (met, expected) = (number - instance.num_added(), number as f64 * fpr / 2.0);
         assert!(met as f64 <= expected + 4.0 * expected.sqrt(), "{} {number} {met}", F::CLASS);
-        let hashes: Vec<u64> = (0..3 * number + 1000).map(|i| hasher.signed(i as i64)).collect();
+        let hashes: Vec<u64> = (0..3 * number + 1000).map(|i| hasher.hash_signed(i as i64)).collect();
         let mut found = vec![9; hashes.len()];
         instance.contains_hashes(&hashes, &mut found);
         for (&hash, &found) in hashes.iter().zip(&found) {
@@ -332,7 +332,7 @@ where
         assert!(wrong <= trials * fpr + 4.0 * (trials * fpr).sqrt() + 2.0, "{} {number} {wrong}", F::CLASS);
         let other = of(&record_set(&hasher, 1..number + 2, once, None), 1);
         assert!(!other.same_as(&instance), "{} {number}", F::CLASS);
-        for back in [reload(&instance), mapped(&instance), instance.try_clone().unwrap()] {
+        for back in [reload(&instance), map_filter(&instance), instance.try_clone().unwrap()] {
             assert!(back.same_as(&instance) && bytes(&back) == bytes(&instance));
             assert!(hashes.iter().zip(&found).all(|(&hash, &found)| back.contains_hash(hash) == (found == 1)));
         }
@@ -352,16 +352,16 @@ where
     for (i, &(tag, index, value)) in instance.container().header.params.iter().enumerate() {
         // Files of earlier releases do not record the domains of keys.
         let recorded = tag == crate::container::tag::KEY_DOMAINS;
-        match reloaded(&instance, |header, _| _ = header.params.remove(i)) {
-            Ok(opened) => assert!(recorded && opened.hasher().added().number().is_none()),
+        match reload_changed(&instance, |header, _| _ = header.params.remove(i)) {
+            Ok(opened) => assert!(recorded && opened.hasher().domains().number().is_none()),
             Err(error) => {
                 assert!(!recorded && matches!(error, Error::Format(_)), "{} {tag} {index} missing", F::CLASS);
             }
         }
         for wild in wild(value).into_iter().filter(|wild| *wild != value) {
-            match reloaded(&instance, |header, _| header.params[i].2 = wild) {
+            match reload_changed(&instance, |header, _| header.params[i].2 = wild) {
                 Ok(opened) => {
-                    let hashes: Vec<u64> = (0..50).map(|i| hasher.signed(i)).collect();
+                    let hashes: Vec<u64> = (0..50).map(|i| hasher.hash_signed(i)).collect();
                     opened.contains_hashes(&hashes, &mut [0; 50]);
                     let _ = (opened.info(), opened.fpr(), opened.fill(), opened.contains_hash(u64::MAX));
                 }
@@ -378,7 +378,7 @@ macro_rules! capability {
         fn batches_of_removals_leave_what_single_ones_leave() {
             each::<$Class>(|make, capacity| removing(make, capacity));
             each::<$Class>(|make, capacity| {
-                let mut over = mapped(&adding(make, capacity));
+                let mut over = map_filter(&adding(make, capacity));
                 assert!(matches!(over.remove_hash(over.key(0)), Err(Error::ReadOnly(_))));
             });
         }
@@ -403,7 +403,7 @@ macro_rules! capability {
             for hasher in [KeyHasher::seeded(2), KeyHasher::keyed(1, &[7; 16])] {
                 assert!(matches!(instance.merge(&of(hasher)), Err(Error::Incompatible(m)) if m.contains("se")));
             }
-            assert!(matches!(mapped(&instance).merge(&instance), Err(Error::ReadOnly(_))));
+            assert!(matches!(map_filter(&instance).merge(&instance), Err(Error::ReadOnly(_))));
             instance.merge(&of(KeyHasher::seeded(1))).unwrap();
             assert_eq!(bytes(&instance), before);
         }

@@ -64,7 +64,7 @@ pub struct Parameter {
 pub trait Declared: Filter {
     /// The Python class.
     const CLASS: &'static str;
-    /// Parameters of the constructor but for seed and secret.
+    /// Parameters of the constructor except seed and secret.
     const PARAMETERS: &'static [Parameter];
     /// Number of fields in files.
     const STORED: usize;
@@ -99,14 +99,14 @@ pub trait Declared: Filter {
         }
         info.push(("fpr", Value::Real(cells.fpr)));
         let missed = find_counted(&cells.counted, "fnr");
-        info.extend(missed.or_else(|| self.missed().map(Value::Real)).map(|share| ("fnr", share)));
+        info.extend(missed.or_else(|| self.estimate_missed().map(Value::Real)).map(|share| ("fnr", share)));
         info.push(("fill", Value::Real(cells.fill)));
         let attributes = self.attributes_with(&cells.counted);
         info.extend(attributes.into_iter().filter(|(_, value)| *value != Value::Nothing));
         info.extend([
             ("seed", Value::Number(self.hasher().seed())),
             ("keyed", Value::Flag(self.hasher().is_keyed())),
-            ("key_domains", Value::Text(self.hasher().added().to_string())),
+            ("key_domains", Value::Text(self.hasher().domains().to_string())),
             ("nbytes", Value::Number(self.nbytes())),
         ]);
         info
@@ -156,14 +156,14 @@ pub fn one_of<T: Copy>(parameter: &str, name: &str, names: &[(T, &str)]) -> Resu
 }
 
 /// The text of the option `name`, or its default.
-pub fn chosen<'a>(options: Options<'a>, name: &str, default: &'a str) -> &'a str {
+pub fn find_choice<'a>(options: Options<'a>, name: &str, default: &'a str) -> &'a str {
     options.iter().find(|(option, _)| *option == name).map_or(default, |(_, text)| text)
 }
 
 /// The value of a parameter that has a default: a text may be among the options.
 macro_rules! option {
     ($options:ident $name:ident "str" $default:literal) => {
-        $crate::structure::declaration::chosen($options, stringify!($name), $default)
+        $crate::structure::declaration::find_choice($options, stringify!($name), $default)
     };
     ($options:ident $name:ident $type:tt $default:tt) => {
         $default
@@ -374,7 +374,7 @@ macro_rules! declared {
                 let differences = $crate::structure::declaration::Differences::of(self.hasher(), other.hasher());
                 $(let differences = {
                     let get: fn(&Self) -> $mt = $mget;
-                    let shown = |f| $crate::structure::declaration::FieldValue::shown(get(f));
+                    let shown = |f| $crate::structure::declaration::FieldValue::to_shown(get(f));
                     differences.field(stringify!($m), shown(self), shown(other))
                 };)*
                 differences

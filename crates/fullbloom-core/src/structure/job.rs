@@ -24,7 +24,7 @@ impl<'a> Job<'a> {
     }
 
     /// `watch` receives, between parts of the work, the number of parts done and the number expected.
-    pub fn watched(threads: usize, watch: &'a Watch<'a>) -> Self {
+    pub fn with_watch(threads: usize, watch: &'a Watch<'a>) -> Self {
         Job { watch: Some(watch), ..Self::new(threads) }
     }
 
@@ -76,7 +76,7 @@ mod tests {
                 workers::lock(&result).push((done, total));
                 Ok(())
             };
-            let (job, sum) = (Job::watched(threads, &watch), AtomicU64::new(0));
+            let (job, sum) = (Job::with_watch(threads, &watch), AtomicU64::new(0));
             for _ in 0..2 {
                 let add = |i: i32| {
                     sum.fetch_add(i as u64, Ordering::Relaxed);
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn an_error_ends_the_work() {
         let stop = |done, _| if done < 5 { Ok(()) } else { Err(Error::parameter("enough")) };
-        let (job, number) = (Job::watched(1, &stop), AtomicU64::new(0));
+        let (job, number) = (Job::with_watch(1, &stop), AtomicU64::new(0));
         let count = |_: i32| {
             number.fetch_add(1, Ordering::Relaxed);
             Ok(())

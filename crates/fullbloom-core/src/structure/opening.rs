@@ -8,7 +8,7 @@ use crate::container::file::OpenFile;
 use crate::container::header::Span;
 use crate::container::unreadable;
 use crate::container::{ContainerIndex, Verify};
-use crate::error::{Error, Result, shown};
+use crate::error::{Error, Result, display_name};
 use crate::key::KeyHasher;
 use crate::registry;
 use crate::structure::Loadable;
@@ -45,7 +45,9 @@ impl OpenOptions {
         check_variant(parsed.header.variant, variant)?;
         self.check_bytes(parsed)?;
         if parsed.header.unclean && variant != registry::BLOOM {
-            return Err(Error::format("the file is marked as open for writing, which no such file can be"));
+            return Err(Error::format(
+                "the file is marked as open for writing, which a file of this structure never is",
+            ));
         }
         let mut used = 0;
         let mut section = |kind, index, words| {
@@ -78,7 +80,7 @@ impl OpenOptions {
     /// An owned filter from the bytes of a whole file, all of which are checked.
     pub fn from_bytes<F: Loadable>(&self, bytes: &[u8], variant: u16) -> Result<F> {
         let parsed = ContainerIndex::new(bytes, Verify::Full)?;
-        self.load(&parsed, variant, |span| owned(bytes, span))
+        self.load(&parsed, variant, |span| copy_section(bytes, span))
     }
 
     /// A filter over a read-only mapping of `file`, which was opened as `path`.
@@ -93,7 +95,7 @@ impl OpenOptions {
                 Memory::from_map(&map, span.offset, span.len / 8, checksum)
             })
         };
-        named(load(), path)
+        with_path(load(), path)
     }
 }
 
@@ -102,11 +104,11 @@ pub fn from_bytes_hashing<F: Loadable>(bytes: &[u8], variant: u16, hasher: &KeyH
     let parsed = ContainerIndex::new(bytes, Verify::Full)?;
     let wanted = OpenOptions { verify: Verify::Full, secret: None, max_bytes: u64::MAX };
     let hashing = || Ok(hasher.holding(parsed.header.added_domains()?));
-    wanted.load_hashing(&parsed, variant, hashing, |span| owned(bytes, span))
+    wanted.load_hashing(&parsed, variant, hashing, |span| copy_section(bytes, span))
 }
 
 /// A section in memory of its own: nothing is allocated that the bytes at hand do not fill.
-fn owned(bytes: &[u8], span: Span) -> Result<Memory> {
+fn copy_section(bytes: &[u8], span: Span) -> Result<Memory> {
     let mut memory = Memory::zeroed(span.len as u64 / 8)?;
     memory.copy_from_bytes(&bytes[span.offset..span.offset + span.len])?;
     Ok(memory)
@@ -136,7 +138,7 @@ fn check_len(len: usize, words: u64) -> Result<()> {
     if len as u64 == wanted {
         return Ok(());
     }
-    Err(Error::format(format!("a section of the file has {len} bytes, its parameters ask for {wanted}")))
+    Err(Error::format(format!("a section of the file has {len} bytes, its parameters require {wanted}")))
 }
 
 /// Every byte of the payload.
@@ -149,10 +151,10 @@ pub fn check_payload(parsed: &ContainerIndex, map: &[u8]) -> Result<()> {
 }
 
 /// Puts the path in front of a format error.
-pub fn named<T>(result: Result<T>, path: &Path) -> Result<T> {
+pub fn with_path<T>(result: Result<T>, path: &Path) -> Result<T> {
     result.map_err(|error| match error {
-        Error::Format(message) if !message.starts_with(&shown(path)) => {
-            Error::Format(format!("{}: {message}", shown(path)))
+        Error::Format(message) if !message.starts_with(&display_name(path)) => {
+            Error::Format(format!("{}: {message}", display_name(path)))
         }
         other => other,
     })

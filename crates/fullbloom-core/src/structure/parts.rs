@@ -30,7 +30,7 @@ struct Part {
 /// Memory for every section of a container. Bytes are numbered over all sections.
 pub struct Parts(Vec<Part>);
 
-fn changed() -> Error {
+fn change_error() -> Error {
     Error::format("the sections of the structure changed while it was copied")
 }
 
@@ -43,7 +43,7 @@ impl Part {
             room.map_err(|_| Error::Memory(format!("a copy needs {len} bytes, which this machine cannot give")))?;
             Store::Bytes(bytes)
         } else {
-            Store::Memory(Memory::unsupplied(len.div_ceil(WORD) as u64)?)
+            Store::Memory(Memory::allocate_unsupplied(len.div_ceil(WORD) as u64)?)
         };
         Ok(Part { kind, index, len, store })
     }
@@ -107,8 +107,8 @@ impl Parts {
     pub fn copy(&mut self, container: &Container<'_>, range: Range<usize>) -> Result<()> {
         self.each(range, |section, part, range| {
             let from = container.sections.get(section).and_then(|section| section.bytes.get(range.clone()));
-            let to = part.bytes()?.get_mut(range).ok_or_else(changed)?;
-            to.copy_from_slice(from.ok_or_else(changed)?);
+            let to = part.bytes()?.get_mut(range).ok_or_else(change_error)?;
+            to.copy_from_slice(from.ok_or_else(change_error)?);
             Ok(())
         })
     }
@@ -117,8 +117,8 @@ impl Parts {
     #[inline]
     pub fn copy_word(&mut self, container: &Container<'_>, section: usize, word: usize) -> Result<()> {
         let from = container.sections.get(section).and_then(|section| section.bytes.as_chunks::<WORD>().0.get(word));
-        let to = self.0.get_mut(section).ok_or_else(changed)?.bytes()?.as_chunks_mut::<WORD>().0.get_mut(word);
-        let from = from.ok_or_else(changed)?;
+        let to = self.0.get_mut(section).ok_or_else(change_error)?.bytes()?.as_chunks_mut::<WORD>().0.get_mut(word);
+        let from = from.ok_or_else(change_error)?;
         to.into_iter().for_each(|to| *to = *from);
         Ok(())
     }
@@ -128,12 +128,12 @@ impl Parts {
     pub fn load<F: Loadable>(mut self, header: &Header, hasher: KeyHasher) -> Result<F> {
         F::load(header, hasher, &mut |kind, index, words| match self.take(kind, index)?.store {
             Store::Memory(memory) if memory.words().len() as u64 >= words => Ok(memory),
-            _ => Err(changed()),
+            _ => Err(change_error()),
         })
     }
 
     fn take(&mut self, kind: u32, index: u32) -> Result<Part> {
-        let at = self.0.iter().position(|part| (part.kind, part.index) == (kind, index)).ok_or_else(changed)?;
+        let at = self.0.iter().position(|part| (part.kind, part.index) == (kind, index)).ok_or_else(change_error)?;
         Ok(self.0.swap_remove(at))
     }
 
@@ -141,7 +141,7 @@ impl Parts {
     pub fn take_foreign(&mut self, index: u32) -> Result<Vec<u8>> {
         match self.take(kind::FOREIGN, index)? {
             Part { store: Store::Bytes(bytes), len, .. } if bytes.len() == len => Ok(bytes),
-            _ => Err(changed()),
+            _ => Err(change_error()),
         }
     }
 }

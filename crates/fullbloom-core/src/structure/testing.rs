@@ -23,13 +23,16 @@ pub(crate) fn bytes<F: Loadable>(filter: &F) -> Vec<u8> {
 
 /// The structure, restored from its file.
 pub(crate) fn reload<F: Loadable>(filter: &F) -> F {
-    let again = reloaded(filter, |_, _| {}).unwrap();
+    let again = reload_changed(filter, |_, _| {}).unwrap();
     again.check_cells().unwrap();
     again
 }
 
 /// The structure, restored from its file after `change` has changed header and cells.
-pub(crate) fn reloaded<F: Loadable>(filter: &F, change: impl FnOnce(&mut Header, &mut Vec<Vec<u8>>)) -> Result<F> {
+pub(crate) fn reload_changed<F: Loadable>(
+    filter: &F,
+    change: impl FnOnce(&mut Header, &mut Vec<Vec<u8>>),
+) -> Result<F> {
     rebuilt(filter, change, |bytes| {
         let mut memory = Memory::zeroed(bytes.len() as u64 / 8)?;
         memory.copy_from_bytes(bytes)?;
@@ -38,7 +41,7 @@ pub(crate) fn reloaded<F: Loadable>(filter: &F, change: impl FnOnce(&mut Header,
 }
 
 /// The structure over a read-only mapping of its cells.
-pub(crate) fn mapped<F: Loadable>(filter: &F) -> F {
+pub(crate) fn map_filter<F: Loadable>(filter: &F) -> F {
     let map = |bytes: &[u8]| {
         let mut map = memmap2::MmapMut::map_anon(bytes.len()).unwrap();
         map.copy_from_slice(bytes);
@@ -74,9 +77,10 @@ fn rebuilt<F: Loadable>(
 /// What one count of the cells says, and one in slices, is what each method says.
 pub(crate) fn one_count_suffices<F: Declared>(filter: &F) {
     let stats = filter.cell_stats();
-    assert_eq!((stats.fill, stats.fpr, stats.estimated), (filter.fill(), filter.fpr(), filter.estimated()));
+    assert_eq!((stats.fill, stats.fpr, stats.estimated), (filter.fill(), filter.fpr(), filter.estimate_count()));
     assert!(stats.counted.iter().all(|(name, value)| {
-        filter.attribute(name).as_ref() == Some(value) || filter.missed().map(Value::Real).as_ref() == Some(value)
+        filter.attribute(name).as_ref() == Some(value)
+            || filter.estimate_missed().map(Value::Real).as_ref() == Some(value)
     }));
     if let Some(steps) = filter.count_steps() {
         let (mut counts, sections) = (CellCounts::default(), filter.container().sections);

@@ -26,12 +26,12 @@ pub trait Filter: Send + Sync + Sized {
     /// Records the domains of keys that were added.
     #[inline(always)]
     fn record(&mut self, domains: KeyDomains) {
-        self.hasher_mut().added_mut().insert(domains);
+        self.hasher_mut().domains_mut().insert(domains);
     }
     /// True if a lookup of keys of these domains needs no warning.
     #[inline(always)]
     fn expects(&self, domains: KeyDomains) -> bool {
-        self.hasher().added().expects(domains)
+        self.hasher().domains().expects(domains)
     }
     /// False: the key was never added. True: it probably was.
     fn contains_hash(&self, hash: u64) -> bool;
@@ -78,7 +78,7 @@ pub trait Filter: Send + Sync + Sized {
     }
     /// Share of set cells, counted.
     fn fill(&self) -> f64;
-    /// [`Filter::fill`], [`Filter::fpr`] and [`Filter::estimated`] from one count of the cells, where one suffices.
+    /// [`Filter::fill`], [`Filter::fpr`] and [`Filter::estimate_count`] from one count of the cells, where one suffices.
     fn cell_stats(&self) -> CellStats {
         let (mut counts, sections) = (CellCounts::default(), self.container().sections);
         let steps = self.count_steps().unwrap_or_default();
@@ -96,7 +96,7 @@ pub trait Filter: Send + Sync + Sized {
     fn count_words(&self, _section: usize, _words: Range<usize>, _counts: &mut CellCounts) {}
     /// [`Filter::cell_stats`], given the counts of all cells.
     fn stats_of(&self, _counts: &CellCounts) -> CellStats {
-        CellStats { fill: self.fill(), fpr: self.fpr(), estimated: self.estimated(), ..CellStats::default() }
+        CellStats { fill: self.fill(), fpr: self.fpr(), estimated: self.estimate_count(), ..CellStats::default() }
     }
     /// Differs if cells were cleared by additions, so that slices counted before and after do not add up.
     fn num_expired(&self) -> u64 {
@@ -107,18 +107,18 @@ pub trait Filter: Send + Sync + Sized {
     fn law_of_bits(&self) -> Option<(Box<dyn Law>, u64)> {
         None
     }
-    /// The model rate by [`Filter::num_added`] alone, without a look at the cells, if there is a law for it.
+    /// The model rate by [`Filter::num_added`] alone, without reading the cells, if there is a law for it.
     fn fpr_by_count(&self) -> Option<f64> {
         None
     }
     /// Bytes of its cells.
     fn nbytes(&self) -> u64;
     /// Estimated number of distinct keys with its standard deviation, if the cells allow one.
-    fn estimated(&self) -> Option<(f64, f64)> {
+    fn estimate_count(&self) -> Option<(f64, f64)> {
         None
     }
     /// Estimated share of members that lookups miss, if the cells allow one.
-    fn missed(&self) -> Option<f64> {
+    fn estimate_missed(&self) -> Option<f64> {
         None
     }
     /// The structure as a file; fails only on bytes that cannot be borrowed.
@@ -211,7 +211,7 @@ pub trait Addable: Filter {
     /// Records the domains of a batch whose insertion returned `done`. After an error the keys before the refused one
     /// are in; the domains of the whole batch are recorded then, which may suppress a warning and never causes a wrong
     /// one.
-    fn recorded<T>(&mut self, domains: KeyDomains, done: Result<T>) -> Result<T> {
+    fn record_domains<T>(&mut self, domains: KeyDomains, done: Result<T>) -> Result<T> {
         if done.is_ok() || self.num_added() > 0 && !self.is_read_only() {
             self.record(domains);
         }
@@ -222,7 +222,7 @@ pub trait Addable: Filter {
     /// Forgets every key and the domains of keys.
     fn empty(&mut self) -> Result<()> {
         self.clear()?;
-        self.hasher_mut().added_mut().clear();
+        self.hasher_mut().domains_mut().clear();
         Ok(())
     }
     /// Advances time to `now`, in seconds, and returns how many generations expired; `None` if time does not matter.

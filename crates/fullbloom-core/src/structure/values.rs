@@ -33,7 +33,7 @@ pub trait FieldValue: Copy {
     /// Reads the value that [`FieldValue::to_file`] wrote.
     fn from_file(bits: u64) -> Result<Self>;
     /// As Python sees it.
-    fn shown(self) -> Self::Shown;
+    fn to_shown(self) -> Self::Shown;
     /// As `info()` shows it.
     fn value(self) -> Value;
 }
@@ -51,7 +51,7 @@ macro_rules! plain_values {
                 let from: fn(u64) -> Result<$T> = $from;
                 from(bits)
             }
-            fn shown(self) -> $T {
+            fn to_shown(self) -> $T {
                 self
             }
             fn value(self) -> Value {
@@ -69,7 +69,7 @@ plain_values! {
     usize: |n| n as u64, |n| Ok(usize::try_from(n).unwrap_or(usize::MAX)), |n| Value::Number(n as u64);
     f64: f64::to_bits, |bits| Ok(f64::from_bits(bits)), Value::Real;
     bool: u64::from, flag, Value::Flag;
-    &'static str: |_| 0, |_| Err(Error::format("the file holds a name, which no file does")), |s| Value::Text(s.into());
+    &'static str: |_| 0, |_| Err(Error::format("the file has a name in a field of numbers")), |s| Value::Text(s.into());
     Option<f64>: |x| x.unwrap_or(0.0).to_bits(), |bits| Ok(Some(f64::from_bits(bits)).filter(|x| *x != 0.0)),
         |x| x.map_or(Value::Nothing, Value::Real);
 }
@@ -86,7 +86,7 @@ impl FieldValue for Option<&'static str> {
         <&str>::from_file(bits).map(Some)
     }
 
-    fn shown(self) -> &'static str {
+    fn to_shown(self) -> &'static str {
         self.unwrap_or("auto")
     }
 
@@ -99,7 +99,7 @@ fn flag(bits: u64) -> Result<bool> {
     match bits {
         0 => Ok(false),
         1 => Ok(true),
-        other => Err(Error::Format(format!("the file holds {other} where 0 or 1 stands; it is damaged"))),
+        other => Err(Error::Format(format!("the file has {other} in a field that must be 0 or 1; it is damaged"))),
     }
 }
 
@@ -135,7 +135,7 @@ macro_rules! names {
                 let unknown = || $crate::Error::format(concat!("the file names an unknown ", $what, "; use a newer release"));
                 Self::from_id(bits).ok_or_else(unknown)
             }
-            fn shown(self) -> &'static str {
+            fn to_shown(self) -> &'static str {
                 self.name()
             }
             fn value(self) -> $crate::structure::Value {

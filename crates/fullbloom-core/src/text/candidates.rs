@@ -66,7 +66,7 @@ impl CandidateDuplicates {
 
     /// Second pass over records with a chosen key: marks first occurrences.
     pub fn mark(&mut self, selection: &Selection, block: &[u8], records: &KeyedRecords, mask: &mut [u8]) -> Result<()> {
-        for (((_, start, end), hash), mark) in records.keyed().zip(records.hashes()).zip(mask) {
+        for (((_, start, end), hash), mark) in records.list_keyed().zip(records.hashes()).zip(mask) {
             *mark = u8::from(!self.hashes.contains(hash) || self.meet(&selection.exact(block, start, end))?);
         }
         Ok(())

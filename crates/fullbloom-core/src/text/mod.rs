@@ -7,7 +7,7 @@ pub mod select;
 use std::hash::{BuildHasherDefault, Hasher};
 
 pub use candidates::CandidateDuplicates;
-pub use records::{LINES, Tally, add, add_marked, check, collect, hashed};
+pub use records::{LINES, Tally, add, add_marked, check, collect, hash_records};
 
 /// Passes a 64-bit hash through: the keys are hashes already.
 #[derive(Default)]

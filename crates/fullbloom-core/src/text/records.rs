@@ -114,12 +114,12 @@ pub fn add<F: Addable>(
     let hasher = *filter.hasher();
     partition(&hasher, block, kept, dropped, &mut |_, hashes, mask| {
         let added = filter.add_hashes(hashes, Some(mask));
-        filter.recorded(LINES, added)
+        filter.record_domains(LINES, added)
     })
 }
 
 /// Passes the hashes of the records of `block` to `take`, some at a time; returns their number.
-pub fn hashed(hasher: &KeyHasher, block: &[u8], mut take: impl FnMut(&[u64]) -> Result<()>) -> Result<u64> {
+pub fn hash_records(hasher: &KeyHasher, block: &[u8], mut take: impl FnMut(&[u64]) -> Result<()>) -> Result<u64> {
     partition(hasher, block, None, None, &mut |_, hashes, _| take(hashes)).map(|tally| tally.records)
 }
 
@@ -156,7 +156,7 @@ pub fn collect<F: Addable>(filter: &mut F, block: &[u8], once: bool) -> Result<(
     let mut seen = Vec::new();
     let tally = partition(&hasher, block, None, None, &mut |_, hashes, mask| {
         let added = add_marked(filter, hashes, mask, once);
-        filter.recorded(LINES, added)?;
+        filter.record_domains(LINES, added)?;
         reserve(&mut seen, hashes.len())?;
         seen.extend(hashes.iter().zip(mask.iter()).filter(|(_, new)| **new == 0).map(|(hash, _)| *hash));
         Ok(())

@@ -31,7 +31,7 @@ window! {
         window: "float | None" = None;
     }
     /// False negatives: by design for older keys, never within the window. Raises ParameterError,
-    /// ParameterTypeError, FilterMemoryError. Cost: two neighbouring cache lines a key; about 23 bits a
+    /// ParameterTypeError, FilterMemoryError. Cost: two neighbouring cache lines per key; about 23 bits per
     /// key of capacity at 1 %. Source: Yoon, IEEE TKDE 22(1), 2010; two buffers at rate
     /// ``1 - sqrt(1 - fpr)`` each.
     ///

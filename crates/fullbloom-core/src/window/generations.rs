@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::scheme::Scheme;
 use crate::scheme::planes::{Planes, Rule};
-use crate::sizing::{Law, any_among, blocked, shown};
+use crate::sizing::{Law, any_among, blocked, format_rate};
 use crate::structure::memories::memory_methods;
 use crate::structure::traits::write_methods;
 use crate::structure::{Addable, CellCounts, CellStats, Declared, Filter, Sections};
@@ -51,7 +51,7 @@ macro_rules! window {
                 /// Number of generations.
                 pub generations: usize = |f| f.plan.generations, PLANES;
                 /// Keys of a generation.
-                pub keys_a_generation: u64 = |f| f.plan.share();
+                pub keys_per_generation: u64 = |f| f.plan.share();
                 /// True if a lookup refreshes a known key.
                 pub refresh: bool = |f| f.plan.refresh, RULE;
                 /// Seconds for which keys are remembered, or None for a window counted in keys.
@@ -108,10 +108,10 @@ impl<V: Kind> Generations<V> {
         let (lines, per_column) = plan.size()?;
         let planes = Planes::new(plan.generations, per_column).ok_or_else(|| too_large(&plan))?;
         let memory = Memory::zeroed(planes.words(lines).ok_or_else(|| too_large(&plan))?)?;
-        Ok(Self::over(plan, planes, lines, memory, hasher))
+        Ok(Self::from_parts(plan, planes, lines, memory, hasher))
     }
 
-    fn over(plan: Plan, planes: Planes, lines: u64, memory: Memory, hasher: KeyHasher) -> Self {
+    fn from_parts(plan: Plan, planes: Planes, lines: u64, memory: Memory, hasher: KeyHasher) -> Self {
         let (written, kind) = ([0; MAX_GENERATIONS], PhantomData);
         Generations {
             plan,
@@ -169,7 +169,7 @@ impl<V: Kind> Generations<V> {
             ));
         };
         if !now.is_finite() {
-            return Err(Error::Parameter(format!("now must be a finite number of seconds, got {}", shown(now))));
+            return Err(Error::Parameter(format!("now must be a finite number of seconds, got {}", format_rate(now))));
         }
         let (latest, began) = self.clock.unwrap_or((now, now));
         if now < latest {
@@ -180,7 +180,7 @@ impl<V: Kind> Generations<V> {
         }
         let g = self.plan.generations as u32;
         let steps = Steps { began, window, parts: g - 1 };
-        let passed = (1..=g).take_while(|&n| steps.passed(n, now)).count() as u32;
+        let passed = (1..=g).take_while(|&n| steps.has_passed(n, now)).count() as u32;
         for _ in 0..passed {
             self.turn()?;
         }
@@ -387,7 +387,7 @@ where
         for (plane, written) in written.iter_mut().enumerate().take(plan.generations) {
             *written = header.get(tag::COUNT, plane as u16)?;
         }
-        let mut filter = Self::over(plan, planes, lines, memory(kind::PLANES, 0, words)?, hasher);
+        let mut filter = Self::from_parts(plan, planes, lines, memory(kind::PLANES, 0, words)?, hasher);
         (filter.written, filter.active, filter.clock) = (written, active, clock);
         filter.warned = plan.window.is_some() && written.iter().any(|&written| written > plan.capacity);
         Ok(filter)

@@ -1,9 +1,9 @@
 //! [`Plan`]: the parameters of generations, and their size.
 
 use crate::error::{Error, Result};
-use crate::sizing::{blocked, check_sized, each_of, shown};
+use crate::sizing::{blocked, check_sized, each_of, format_rate};
 
-/// More generations cost a line a lookup each and save less and less space.
+/// More generations cost a line per lookup each and save less and less space.
 pub const MAX_GENERATIONS: usize = 16;
 
 /// The parameters of generations.
@@ -35,7 +35,7 @@ impl Plan {
         {
             return Err(Error::Parameter(format!(
                 "window must be a finite number of seconds above 0, got {}",
-                shown(window)
+                format_rate(window)
             )));
         }
         Ok(())
@@ -54,7 +54,7 @@ impl Plan {
         each_of(self.fpr, self.generations as f64)
     }
 
-    /// Lines of a plane, positions a column.
+    /// Lines of a plane, positions per column.
     pub(super) fn size(&self) -> Result<(u64, u32)> {
         // An error about a plane names the caller's numbers, not the plane's.
         blocked::smallest_lines(self.share(), self.plane_fpr()).map_err(|error| match error {
@@ -62,7 +62,7 @@ impl Plan {
             _ => Error::Parameter(format!(
                 "a capacity of {} at fpr {} in {} generations cannot be reached (keys are 64-bit hashes); raise the fpr",
                 self.capacity,
-                shown(self.fpr),
+                format_rate(self.fpr),
                 self.generations
             )),
         })

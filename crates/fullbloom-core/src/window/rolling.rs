@@ -3,7 +3,7 @@
 //! The design of Bitcoin's `CRollingBloomFilter` (three generations, half of the keys of the window in each) with
 //! interleaved lines instead of cells of two bits: 2-bit cells hold every key at the rate of one filter for 1.5 n keys
 //! and need 3 * 1.44 log2(1/p) n bits; g separate planes need g/(g-1) * 1.44 log2(g/p) n, 1.6 times less at g = 3, p =
-//! 1 %, for g adjacent lines a lookup instead of k scattered ones.
+//! 1 %, for g adjacent lines per lookup instead of k scattered ones.
 //!
 //! The last `capacity` keys that were added are never missed, counting repeats (a repeat within the active generation
 //! costs nothing). These are not the last `capacity` distinct keys: a repeat from an older generation takes a place in
@@ -34,7 +34,7 @@ window! {
         window: "float | None" = None;
     }
     /// False negatives: by design for older keys, never within the window. Raises ParameterError,
-    /// ParameterTypeError, FilterMemoryError. Cost: `generations` neighbouring cache lines a key; about
+    /// ParameterTypeError, FilterMemoryError. Cost: `generations` neighbouring cache lines per key; about
     /// 19 bits a key of capacity at 1 % with 3 generations. Source: Bitcoin Core's CRollingBloomFilter,
     /// with lines instead of 2-bit cells; each generation at rate ``1 - (1 - fpr)**(1/g)``.
     ///

@@ -12,7 +12,7 @@ pub(super) struct Steps {
 
 impl Steps {
     /// True when `n` steps have passed at `now`: (now - began) parts >= n window.
-    pub(super) fn passed(&self, n: u32, now: f64) -> bool {
+    pub(super) fn has_passed(&self, n: u32, now: f64) -> bool {
         let (parts, n) = (f64::from(self.parts), f64::from(n));
         let (gone, lost) = sum(now, -self.began);
         let (left, right) = (gone * parts, n * self.window);
@@ -37,10 +37,10 @@ impl Steps {
         let exact = rounded + (lost + rest);
         let mut end = if exact.is_finite() { exact } else { rounded };
         for _ in 0..ROUNDINGS {
-            end = if self.passed(n, end.next_down()) { end.next_down() } else { end };
+            end = if self.has_passed(n, end.next_down()) { end.next_down() } else { end };
         }
         for _ in 0..ROUNDINGS {
-            end = if self.passed(n, end) { end } else { end.next_up() };
+            end = if self.has_passed(n, end) { end } else { end.next_up() };
         }
         end
     }
@@ -70,7 +70,10 @@ mod tests {
             let steps = Steps { began, window, parts };
             for n in 1..=parts + 1 {
                 let end = steps.end(n);
-                assert!(steps.passed(n, end) && !steps.passed(n, end.next_down()), "{began} {window} {parts} {n}");
+                assert!(
+                    steps.has_passed(n, end) && !steps.has_passed(n, end.next_down()),
+                    "{began} {window} {parts} {n}"
+                );
             }
         }
     }
@@ -84,6 +87,6 @@ mod tests {
     #[test]
     fn numbers_beyond_all_bounds_end() {
         let steps = Steps { began: -f64::MAX, window: f64::MAX, parts: 1 };
-        assert!(steps.passed(1, f64::MAX) && !steps.end(2).is_nan());
+        assert!(steps.has_passed(1, f64::MAX) && !steps.end(2).is_nan());
     }
 }

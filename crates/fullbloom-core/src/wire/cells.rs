@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::command;
-use super::cut::Cut;
+use super::cut::ShardLayout;
 use super::reply::{Limit, Reply, items};
 use crate::bloom::Shape;
 use crate::bloom::kernel::Kernel;
@@ -23,7 +23,7 @@ pub struct Cells {
     shape: Shape,
     hasher: KeyHasher,
     kernel: Kernel,
-    cut: Cut,
+    cut: ShardLayout,
     /// Bytes of a unit: a line, or all cells of a layout without lines.
     unit: u64,
     /// The server has a filter of its own, and cells are its business.
@@ -33,7 +33,7 @@ pub struct Cells {
 }
 
 /// The result of one reply for a key.
-pub enum Said {
+pub enum CellState {
     /// The number of its bits that were not set before.
     Unset(u32),
     /// The string ends before the cells of the key.
@@ -54,7 +54,7 @@ impl Cells {
         }
         let bytes = shape.num_bits.div_ceil(8);
         let unit = unit.unwrap_or(bytes);
-        let (cut, by_key) = (Cut::new(bytes / unit, shards)?, Arc::default());
+        let (cut, by_key) = (ShardLayout::new(bytes / unit, shards)?, Arc::default());
         let cells = Cells { cut, shape, hasher, kernel, unit, native: false, by_key };
         let longest = cells.range(0).1 + MARK_BYTES;
         if longest > LONGEST {
@@ -152,7 +152,7 @@ impl Cells {
     }
 
     /// Appends one command that adds hashes to the filter `key` of the server, if it exists, or looks them up.
-    pub fn tell(&self, out: &mut Vec<u8>, key: &[u8], hashes: &[u64], adding: bool) {
+    pub fn write_module_command(&self, out: &mut Vec<u8>, key: &[u8], hashes: &[u64], adding: bool) {
         command::begin(out, hashes.len() as u64 + if adding { 4 } else { 2 });
         command::word(out, if adding { b"BF.INSERT" } else { b"BF.MEXISTS" });
         command::word(out, key);
@@ -193,7 +193,7 @@ impl Cells {
         command::word(out, key);
         line.each(|bit| {
             out.extend_from_slice(b"$3\r\nSET\r\n$2\r\nu1\r\n");
-            command::number(out, turned(first * 8 + bit));
+            command::number(out, reverse_bit(first * 8 + bit));
             out.extend_from_slice(b"$1\r\n1\r\n");
         });
     }
@@ -201,7 +201,7 @@ impl Cells {
     /// Visits the bits of a hash in its shard, by the numbers that a server has for them.
     pub fn each_bit(&self, hash: u64, mut visit: impl FnMut(u64)) {
         match self.line(hash) {
-            Some((_, first, line)) => line.each(|bit| visit(turned(first * 8 + bit))),
+            Some((_, first, line)) => line.each(|bit| visit(reverse_bit(first * 8 + bit))),
             None => self.each_position(hash, visit),
         }
     }
@@ -220,11 +220,15 @@ impl Cells {
     }
 
     /// The result of a reply to [`Cells::ask`]; `None` for an invalid reply.
-    pub fn found(&self, hash: u64, reply: Reply<'_>) -> Option<Said> {
+    pub fn read_lookup(&self, hash: u64, reply: Reply<'_>) -> Option<CellState> {
         match (self.line(hash), reply) {
-            (Some(_), Reply::Nil) => Some(Said::Short),
+            (Some(_), Reply::Nil) => Some(CellState::Short),
             (Some((_, _, line)), Reply::Bulk(bytes)) if bytes.len() as u64 <= self.unit => {
-                Some(if bytes.len() as u64 == self.unit { Said::Unset(line.missing(bytes)) } else { Said::Short })
+                Some(if bytes.len() as u64 == self.unit {
+                    CellState::Unset(line.missing(bytes))
+                } else {
+                    CellState::Short
+                })
             }
             (None, reply) => self.bit(reply),
             _ => None,
@@ -232,7 +236,7 @@ impl Cells {
     }
 
     /// The result of a reply to [`Cells::put`]; `None` for an invalid reply.
-    pub fn set(&self, hash: u64, reply: Reply<'_>) -> Option<Said> {
+    pub fn read_insertion(&self, hash: u64, reply: Reply<'_>) -> Option<CellState> {
         match (self.line(hash), reply) {
             (Some((_, _, line)), Reply::Array(array)) => {
                 let (mut count, mut unset) = (0, 0);
@@ -240,16 +244,16 @@ impl Cells {
                     unset += u32::from(item.filter(|bit| (0..=1).contains(bit))? == 0);
                     count += 1;
                 }
-                (count == line.ones()).then_some(Said::Unset(unset))
+                (count == line.ones()).then_some(CellState::Unset(unset))
             }
             (None, reply) => self.bit(reply),
             _ => None,
         }
     }
 
-    fn bit(&self, reply: Reply<'_>) -> Option<Said> {
+    fn bit(&self, reply: Reply<'_>) -> Option<CellState> {
         match reply {
-            Reply::Integer(bit @ 0..=1) => Some(Said::Unset(u32::from(bit == 0))),
+            Reply::Integer(bit @ 0..=1) => Some(CellState::Unset(u32::from(bit == 0))),
             _ => None,
         }
     }
@@ -278,7 +282,7 @@ impl Cells {
 }
 
 /// The number that a server has for bit `bit` of a filter.
-fn turned(bit: u64) -> u64 {
+fn reverse_bit(bit: u64) -> u64 {
     bit & !7 | (7 - (bit & 7))
 }
 

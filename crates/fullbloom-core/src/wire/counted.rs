@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::Shard;
 use super::cells::MARK_BYTES;
 use super::counters::{Counters, Outcome, Verb};
-use super::exchange::{Exchange, State, Subject, mark, unexpected};
+use super::exchange::{Exchange, State, Subject, mark, unexpected_error};
 use super::groups::Groups;
 use super::reply::{Limit, Reply};
 use crate::cells::allocation::{reserve, zeroed};
@@ -93,7 +93,7 @@ impl Batch {
     /// The commands for the keys of some shards that have no result yet; the caller supplies the strings of the shards.
     ///
     /// With `asking` each follows an ASKING, as a node needs that takes over a slot.
-    pub fn exchange(&self, shards: Vec<Shard>, asking: bool) -> Result<Exchange<Counted>> {
+    pub fn exchange(&self, shards: Vec<Shard>, asking: bool) -> Result<Exchange<CountedKeys>> {
         let mut work = Vec::new();
         for shard in shards {
             let number = shard.number;
@@ -104,7 +104,7 @@ impl Batch {
             let keys: Vec<Key> = due.map(|at| self.key(at)).collect();
             work.push(Work { shard, keys, done: Vec::new(), mark: Vec::new(), short: false });
         }
-        Exchange::new(Counted { counters: Arc::clone(&self.counters), verb: self.verb, work }, asking)
+        Exchange::new(CountedKeys { counters: Arc::clone(&self.counters), verb: self.verb, work }, asking)
     }
 
     fn key(&self, at: usize) -> Key {
@@ -112,7 +112,7 @@ impl Batch {
     }
 
     /// Stores the results of an exchange.
-    pub fn take(&mut self, exchange: &Exchange<Counted>) {
+    pub fn take(&mut self, exchange: &Exchange<CountedKeys>) {
         for key in exchange.subject().work.iter().flat_map(|work| work.done.iter().chain(&work.keys)) {
             if let (Some(outcome), Some(mine)) = (key.outcome, self.outcome.get_mut(key.at)) {
                 *mine = Some(outcome);
@@ -165,13 +165,13 @@ struct Work {
 
 /// The keys of some shards, and their results.
 #[derive(Debug)]
-pub struct Counted {
+pub struct CountedKeys {
     counters: Arc<Counters>,
     verb: Verb,
     work: Vec<Work>,
 }
 
-impl Subject for Counted {
+impl Subject for CountedKeys {
     fn shards(&self) -> usize {
         self.work.len()
     }
@@ -208,7 +208,7 @@ impl Subject for Counted {
             return Ok(());
         };
         let outcome = self.counters.parse(key.hash, self.verb, reply);
-        let outcome = outcome.ok_or_else(|| unexpected("a reply of another kind"))?;
+        let outcome = outcome.ok_or_else(|| unexpected_error("a reply of another kind"))?;
         work.short |= outcome.short;
         key.outcome = Some(outcome);
         Ok(())
@@ -237,7 +237,7 @@ mod tests {
     use crate::key::KeyHasher;
     use crate::structure::{Addable, Countable, Removable};
 
-    /// Strings of a server, by shard, and what it does with the commands of this room.
+    /// Strings of a server, by shard, and what it does with the commands of this module.
     struct Server(Vec<Vec<u8>>);
 
     impl Server {

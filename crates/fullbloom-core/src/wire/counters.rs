@@ -14,7 +14,7 @@
 
 use super::cells::{LONGEST, MARK_BYTES};
 use super::command;
-use super::cut::Cut;
+use super::cut::ShardLayout;
 use super::reply::{Limit, Reply, items};
 use crate::cells::{LINE_BYTES, LINE_WORDS};
 use crate::counting::nibbles::Nibbles;
@@ -53,7 +53,7 @@ pub struct Counters {
     shape: Shape,
     hasher: KeyHasher,
     nibbles: Nibbles,
-    cut: Cut,
+    cut: ShardLayout,
 }
 
 const LINE: u64 = LINE_BYTES as u64;
@@ -71,7 +71,7 @@ impl Counters {
         }
         let lines = shape.words() / LINE_WORDS as u64;
         let nibbles = Nibbles::new(shape.counter_bits, shape.num_hashes);
-        let counters = Counters { cut: Cut::new(lines, shards)?, shape, hasher, nibbles };
+        let counters = Counters { cut: ShardLayout::new(lines, shards)?, shape, hasher, nibbles };
         let longest = counters.range(0).1 + MARK_BYTES;
         if longest > LONGEST {
             return Err(Error::Parameter(format!(
@@ -213,14 +213,14 @@ impl Counters {
                 let answer = self.nibbles.count_one(&line, hash) as u8;
                 Some(Outcome { answer, short: (bytes.len() as u64) < LINE, taken: 0 })
             }
-            (Verb::Add, Reply::Array(array)) => self.added(array),
-            (Verb::Remove, Reply::Array(array)) => self.removed(array),
+            (Verb::Add, Reply::Array(array)) => self.read_added(array),
+            (Verb::Remove, Reply::Array(array)) => self.read_removed(array),
             (Verb::Restore, Reply::Array(_)) => Some(Outcome::default()),
             _ => None,
         }
     }
 
-    fn added(&self, array: &[u8]) -> Option<Outcome> {
+    fn read_added(&self, array: &[u8]) -> Option<Outcome> {
         let (mut count, mut new) = (0, false);
         for counter in items(array) {
             new |= counter.filter(|counter| (1..=i64::from(self.most())).contains(counter))? == 1;
@@ -230,7 +230,7 @@ impl Counters {
     }
 
     /// The first replies are the remaining counts, nil where the counter was 0.
-    fn removed(&self, array: &[u8]) -> Option<Outcome> {
+    fn read_removed(&self, array: &[u8]) -> Option<Outcome> {
         let (mut outcome, mut count) = (Outcome { answer: 1, ..Outcome::default() }, 0);
         let last = i64::from(self.most()) - 1;
         for (at, left) in items(array).enumerate() {

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 
 /// Units in shards, as even as whole units allow: the first ones have one unit more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cut {
+pub struct ShardLayout {
     shards: u64,
     /// Units of the last shard.
     least: u64,
@@ -16,7 +16,7 @@ pub struct Cut {
     longer: u64,
 }
 
-impl Cut {
+impl ShardLayout {
     /// `units` in `shards`.
     pub fn new(units: u64, shards: u64) -> Result<Self> {
         if shards == 0 || shards > units {
@@ -24,7 +24,7 @@ impl Cut {
                 "shards must be between 1 and the {units} lines of the filter, got {shards}"
             )));
         }
-        Ok(Cut { shards, least: units / shards, longer: units % shards })
+        Ok(ShardLayout { shards, least: units / shards, longer: units % shards })
     }
 
     /// Number of shards.
@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn every_unit_has_one_place_in_shards_that_follow_each_other() {
         for (units, shards) in [(1, 1), (7, 7), (10, 3), (100, 6), (1000, 1), (1001, 16)] {
-            let cut = Cut::new(units, shards).unwrap();
+            let cut = ShardLayout::new(units, shards).unwrap();
             let mut next = 0;
             for shard in 0..shards {
                 let (first, len) = cut.range(shard);
@@ -80,6 +80,6 @@ mod tests {
             }
             assert_eq!(next, units);
         }
-        assert!(Cut::new(5, 6).is_err() && Cut::new(5, 0).is_err());
+        assert!(ShardLayout::new(5, 6).is_err() && ShardLayout::new(5, 0).is_err());
     }
 }

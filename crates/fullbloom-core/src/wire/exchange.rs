@@ -105,7 +105,7 @@ impl<S: Subject> Exchange<S> {
     /// Processes received bytes; true if all replies have arrived.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<bool> {
         match self.feed_part(bytes)? {
-            Some(1..) => Err(unexpected("more replies than commands")),
+            Some(1..) => Err(unexpected_error("more replies than commands")),
             left => Ok(left.is_some()),
         }
     }
@@ -129,7 +129,7 @@ impl<S: Subject> Exchange<S> {
                 None => return Ok(None),
             }
         }
-        let left = replies.left();
+        let left = replies.remaining();
         replies.clear();
         Ok(Some(left))
     }
@@ -143,7 +143,7 @@ impl<S: Subject> Exchange<S> {
     pub fn accept(&mut self, reply: Reply<'_>) -> Result<()> {
         let (shard, step) = self.at;
         if self.is_done() {
-            return Err(unexpected("more replies than commands"));
+            return Err(unexpected_error("more replies than commands"));
         }
         let allowed = self.asking && !self.allowance;
         if std::mem::replace(&mut self.allowance, allowed) {
@@ -183,7 +183,7 @@ pub(super) fn mark(reply: Reply<'_>) -> Result<Vec<u8>> {
     match reply {
         Reply::Nil => Ok(Vec::new()),
         Reply::Bulk(mark) if mark.len() as u64 <= MARK_BYTES => Ok(mark.to_vec()),
-        _ => Err(unexpected("a reply of another kind")),
+        _ => Err(unexpected_error("a reply of another kind")),
     }
 }
 
@@ -199,6 +199,6 @@ fn behind_asking(commands: &[u8]) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-pub(super) fn unexpected(what: &str) -> Error {
-    Error::format(format!("the server's answer does not fit what it was asked ({what}); is a proxy between?"))
+pub(super) fn unexpected_error(what: &str) -> Error {
+    Error::format(format!("the server's reply does not match the request ({what}); is there a proxy in between?"))
 }

@@ -7,7 +7,7 @@
 //! * [`command`]: commands as bytes;
 //! * [`reply`]: replies, from pieces of any length;
 //! * [`cells`]: a shape as strings: the requests for a hash, and the meaning of the reply;
-//! * [`exchange`]: commands for one server, their replies, and where they broke off;
+//! * [`exchange`]: commands for one server, their replies, and where they end early;
 //! * [`plain`]: many hashes as such commands; [`whole`]: those of a short shard as one string of bits;
 //! * [`counters`], [`counted`]: the same for counters, which are never changed twice;
 //! * [`text`]: one short string, read along with the keys of a batch;

@@ -4,9 +4,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::cells::{Cells, MARK_BYTES, Said};
+use super::cells::{CellState, Cells, MARK_BYTES};
 use super::cut::Shard;
-use super::exchange::{Exchange, State, Subject, mark, unexpected};
+use super::exchange::{Exchange, State, Subject, mark, unexpected_error};
 use super::groups::Groups;
 use super::reply::{Limit, Reply, items};
 use super::whole;
@@ -167,7 +167,7 @@ impl Subject for Bits {
             }
             reserve(out, (hashes.len() + 1) * (each + shard.key.len() * cells.replies()))?;
             if cells.is_native() && !hashes.is_empty() {
-                cells.tell(out, &shard.key, hashes, adding);
+                cells.write_module_command(out, &shard.key, hashes, adding);
             }
             for &hash in hashes.iter().filter(|_| !cells.is_native()) {
                 if adding { cells.put(out, &shard.key, hash) } else { cells.ask(out, &shard.key, hash) }
@@ -214,14 +214,14 @@ impl Work {
         let each = cells.replies();
         let (key, first) = (step / each, step.is_multiple_of(each));
         let hash = self.hashes[key];
-        let said = if adding { cells.set(hash, reply) } else { cells.found(hash, reply) };
-        match said.ok_or_else(|| unexpected("a reply of another kind"))? {
-            Said::Short => (self.short, self.answers[key]) = (true, 0),
-            Said::Unset(unset) if adding => {
+        let said = if adding { cells.read_insertion(hash, reply) } else { cells.read_lookup(hash, reply) };
+        match said.ok_or_else(|| unexpected_error("a reply of another kind"))? {
+            CellState::Short => (self.short, self.answers[key]) = (true, 0),
+            CellState::Unset(unset) if adding => {
                 self.bits_set += u64::from(unset);
                 self.answers[key] |= u8::from(unset > 0);
             }
-            Said::Unset(unset) => self.answers[key] = u8::from(unset == 0 && (first || self.answers[key] == 1)),
+            CellState::Unset(unset) => self.answers[key] = u8::from(unset == 0 && (first || self.answers[key] == 1)),
         }
         Ok(())
     }
@@ -231,7 +231,7 @@ impl Work {
         let string = match reply {
             Reply::Nil => None,
             Reply::Bulk(string) => Some(string),
-            _ => return Err(unexpected("a reply of another kind")),
+            _ => return Err(unexpected_error("a reply of another kind")),
         };
         let was = whole::split(cells, self.shard.number, string);
         self.mark = was.map_or_else(Vec::new, |(_, mark)| mark.to_vec());
@@ -244,21 +244,21 @@ impl Work {
 
     /// Processes the answers of a filter of the server.
     fn take_answers(&mut self, reply: Reply<'_>, adding: bool) -> Result<()> {
-        let Reply::Array(array) = reply else { return Err(unexpected("a reply of another kind")) };
+        let Reply::Array(array) = reply else { return Err(unexpected_error("a reply of another kind")) };
         let mut replies = items(array);
         for answer in &mut self.answers {
             match replies.next() {
                 Some(Some(said @ 0..=1)) => *answer = if adding { *answer | said as u8 } else { said as u8 },
-                _ => return Err(unexpected("fewer answers than keys")),
+                _ => return Err(unexpected_error("fewer answers than keys")),
             }
         }
-        if replies.next().is_some() { Err(unexpected("more answers than keys")) } else { Ok(()) }
+        if replies.next().is_some() { Err(unexpected_error("more answers than keys")) } else { Ok(()) }
     }
 
     fn take_mark(&mut self, reply: Reply<'_>, native: bool) -> Result<()> {
         self.mark = match reply {
             Reply::Integer(there @ 0..=1) if native => vec![there as u8],
-            _ if native => return Err(unexpected("a reply of another kind")),
+            _ if native => return Err(unexpected_error("a reply of another kind")),
             reply => mark(reply)?,
         };
         Ok(())

@@ -96,7 +96,7 @@ impl Replies {
     /// The next reply, once it is complete; an error as soon as it exceeds `limit`. Push messages are skipped.
     pub fn read(&mut self, limit: Limit) -> Result<Option<Reply<'_>>> {
         while let Some(b'>' | b'|') = self.bytes.get(self.at) {
-            let Some(end) = past(&self.bytes, self.at, Limit::MESSAGE)? else { return self.due(Limit::MESSAGE) };
+            let Some(end) = past(&self.bytes, self.at, Limit::MESSAGE)? else { return self.take_due(Limit::MESSAGE) };
             self.at = end;
         }
         match one(&self.bytes, self.at, limit)? {
@@ -104,17 +104,17 @@ impl Replies {
                 self.at = end;
                 Ok(Some(reply))
             }
-            None => self.due(limit),
+            None => self.take_due(limit),
         }
     }
 
     /// `None`, while the received bytes are no more than a reply within `limit` may have.
-    fn due(&self, limit: Limit) -> Result<Option<Reply<'_>>> {
-        if self.left() > limit.bytes() { Err(longer()) } else { Ok(None) }
+    fn take_due(&self, limit: Limit) -> Result<Option<Reply<'_>>> {
+        if self.remaining() > limit.bytes() { Err(length_error()) } else { Ok(None) }
     }
 
     /// Bytes that were not read yet.
-    pub fn left(&self) -> usize {
+    pub fn remaining(&self) -> usize {
         self.bytes.len() - self.at
     }
 
@@ -125,37 +125,37 @@ impl Replies {
     }
 }
 
-fn broken(what: &str) -> Error {
-    Error::format(format!("the server's answer is no reply of RESP ({what}); is it a Redis or Valkey server?"))
+fn reply_error(what: &str) -> Error {
+    Error::format(format!("the server's reply is not valid RESP ({what}); is it a Redis or Valkey server?"))
 }
 
 /// The refusal of a reply that is beyond its [`Limit`].
-fn longer() -> Error {
-    broken("it is longer than what was asked for")
+fn length_error() -> Error {
+    reply_error("it is longer than requested")
 }
 
 /// The line from `at` on without its end, and the index after it.
 fn line(bytes: &[u8], at: usize) -> Result<Option<(&[u8], usize)>> {
     let rest = &bytes[at..];
     match rest.iter().take(LINE).position(|&byte| byte == b'\n') {
-        Some(0) => Err(broken("a line ends without a carriage return")),
-        Some(end) if rest[end - 1] != b'\r' => Err(broken("a line ends without a carriage return")),
+        Some(0) => Err(reply_error("a line ends without a carriage return")),
+        Some(end) if rest[end - 1] != b'\r' => Err(reply_error("a line ends without a carriage return")),
         Some(end) => Ok(Some((&rest[..end - 1], at + end + 1))),
-        None if rest.len() >= LINE => Err(broken("a line without end")),
+        None if rest.len() >= LINE => Err(reply_error("a line without end")),
         None => Ok(None),
     }
 }
 
-fn whole(text: &[u8]) -> Result<i64> {
+fn parse_integer(text: &[u8]) -> Result<i64> {
     let number = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
-    number.ok_or_else(|| broken("a number that is none"))
+    number.ok_or_else(|| reply_error("an invalid number"))
 }
 
 /// The type of the reply at `at`, the rest of its first line, and the index after that.
 fn head(bytes: &[u8], at: usize) -> Result<Option<(u8, &[u8], usize)>> {
     match bytes.get(at) {
         None => Ok(None),
-        Some(kind) if !b":#+-_$!=*~%>|,(".contains(kind) => Err(broken("an unknown kind")),
+        Some(kind) if !b":#+-_$!=*~%>|,(".contains(kind) => Err(reply_error("an unknown kind")),
         Some(&kind) => Ok(line(bytes, at + 1)?.map(|(text, next)| (kind, text, next))),
     }
 }
@@ -164,7 +164,7 @@ fn head(bytes: &[u8], at: usize) -> Result<Option<(u8, &[u8], usize)>> {
 fn one(bytes: &[u8], at: usize, limit: Limit) -> Result<Option<(Reply<'_>, usize)>> {
     let Some((kind, text, next)) = head(bytes, at)? else { return Ok(None) };
     let reply = match kind {
-        b':' => Reply::Integer(whole(text)?),
+        b':' => Reply::Integer(parse_integer(text)?),
         b'#' => Reply::Integer(i64::from(text == b"t")),
         b'+' => Reply::Simple(text),
         b'-' => Reply::Error(text),
@@ -189,22 +189,22 @@ fn one(bytes: &[u8], at: usize, limit: Limit) -> Result<Option<(Reply<'_>, usize
     Ok(Some((reply, next)))
 }
 
-/// The end of a text of stated length that begins at `next`, and has at most `most` bytes; `next` itself if there is
-/// none.
+/// The end of a text of stated length that begins at `next`, and has at most `most` bytes; `next` itself if there is no
+/// text.
 fn text_end(bytes: &[u8], stated: &[u8], next: usize, most: usize) -> Result<Option<usize>> {
-    let len = whole(stated)?;
+    let len = parse_integer(stated)?;
     if len < -1 {
-        return Err(broken("a text of an impossible length"));
+        return Err(reply_error("a text of an impossible length"));
     }
     let Ok(len) = usize::try_from(len) else { return Ok(Some(next)) };
     if len > most {
-        return Err(longer());
+        return Err(length_error());
     }
-    let Some(end) = next.checked_add(len).and_then(|end| end.checked_add(2)) else { return Err(longer()) };
+    let Some(end) = next.checked_add(len).and_then(|end| end.checked_add(2)) else { return Err(length_error()) };
     if bytes.len() < end {
         return Ok(None);
     }
-    if &bytes[end - 2..end] == b"\r\n" { Ok(Some(end)) } else { Err(broken("a text longer than stated")) }
+    if &bytes[end - 2..end] == b"\r\n" { Ok(Some(end)) } else { Err(reply_error("a text longer than stated")) }
 }
 
 /// The index after the reply at `at`, for any contents within `limit`. A loop, so that no depth costs a stack.
@@ -225,9 +225,9 @@ pub(super) fn past(bytes: &[u8], mut at: usize, limit: Limit) -> Result<Option<u
                 }
             }
             b'*' | b'~' | b'>' | b'%' | b'|' => {
-                let stated = whole(text)?;
+                let stated = parse_integer(text)?;
                 if stated < -1 {
-                    return Err(broken("an array of an impossible length"));
+                    return Err(reply_error("an array of an impossible length"));
                 }
                 let pairs = if matches!(kind, b'%' | b'|') { 2 } else { 1 };
                 // An attribute precedes a reply and is not one itself.
@@ -239,7 +239,7 @@ pub(super) fn past(bytes: &[u8], mut at: usize, limit: Limit) -> Result<Option<u
         (due, seen) = (due - 1, seen + 1);
         // The reply itself is no item of its own.
         if due.saturating_add(seen - 1) > most {
-            return Err(longer());
+            return Err(length_error());
         }
     }
     Ok(Some(at))

@@ -10,7 +10,7 @@ use crate::bloom::{BloomFilter, Layout, Shape};
 use crate::key::KeyHasher;
 use crate::structure::{Addable, Filter};
 
-/// What a server does with the commands of this room.
+/// What a server does with the commands of this module.
 #[derive(Default)]
 struct Server {
     strings: HashMap<Vec<u8>, Vec<u8>>,
@@ -92,7 +92,7 @@ fn number(bytes: &mut &[u8], kind: u8) -> usize {
     number
 }
 
-fn named(shard: u64) -> Shard {
+fn create_shard(shard: u64) -> Shard {
     let name = |end: &str| format!("{{f}}:bits:{shard}{end}").into_bytes();
     Shard { number: shard, key: name(""), beside: name(":merge") }
 }
@@ -106,21 +106,23 @@ fn marks_are_asked_of_every_shard_without_a_key() {
     let shape = Shape::explicit(Layout::Blocked, None, 512 * 10, 8).unwrap();
     let cells = Arc::new(Cells::new(shape, KeyHasher::seeded(0), 3).unwrap());
     let mut server = Server::default();
-    server.strings.insert(named(1).key, [vec![0; cells.range(1).1 as usize], b"0123456789abcdef".to_vec()].concat());
+    server
+        .strings
+        .insert(create_shard(1).key, [vec![0; cells.range(1).1 as usize], b"0123456789abcdef".to_vec()].concat());
     let batch = Batch::marks(&cells);
-    let mut exchange = batch.exchange(batch.shards().map(named).collect(), false).unwrap();
+    let mut exchange = batch.exchange(batch.shards().map(create_shard).collect(), false).unwrap();
     assert!(exchange.feed(&server.answer(exchange.buffer())).unwrap());
     let marks: Vec<&[u8]> = exchange.states().map(|state| state.mark).collect();
     assert_eq!(marks, [&b""[..], b"0123456789abcdef", b""]);
 }
 
 fn run(server: &mut Server, cells: &Arc<Cells>, hashes: &[u64], adding: bool, piece: usize) -> Vec<u8> {
-    exchanged(server, Batch::new(cells, hashes.to_vec(), adding).unwrap(), piece)
+    run_exchange(server, Batch::new(cells, hashes.to_vec(), adding).unwrap(), piece)
 }
 
-fn exchanged(server: &mut Server, mut batch: Batch, piece: usize) -> Vec<u8> {
+fn run_exchange(server: &mut Server, mut batch: Batch, piece: usize) -> Vec<u8> {
     let is_empty = batch.hashes().is_empty();
-    let shards: Vec<Shard> = batch.shards().map(named).collect();
+    let shards: Vec<Shard> = batch.shards().map(create_shard).collect();
     let mut exchange = batch.exchange(shards, false).unwrap();
     let answer = server.answer(exchange.buffer());
     let mut done = is_empty;
@@ -151,7 +153,7 @@ fn strings_have_the_cells_of_the_filter_in_memory_in_any_number_of_shards() {
             let mut server = Server::default();
             for shard in 0..shards {
                 // Strings stand in their full length before keys come.
-                server.strings.insert(named(shard).key, vec![0; cells.range(shard).1 as usize + 16]);
+                server.strings.insert(create_shard(shard).key, vec![0; cells.range(shard).1 as usize + 16]);
             }
             let keys = hashes(0, 2500);
             let twice: Vec<u64> = keys.iter().chain(&keys[..100]).copied().collect();
@@ -161,10 +163,10 @@ fn strings_have_the_cells_of_the_filter_in_memory_in_any_number_of_shards() {
             if by_key {
                 batch.go_by_key(false);
             }
-            let exchange = batch.exchange(batch.shards().map(named).collect(), false).unwrap();
+            let exchange = batch.exchange(batch.shards().map(create_shard).collect(), false).unwrap();
             assert_eq!(exchange.subject().is_whole(), !by_key);
             assert_eq!(exchange.due() as u64 == shards, !by_key);
-            assert_eq!(exchanged(&mut server, batch, if by_key { 1 } else { 50 }), new, "{layout:?}");
+            assert_eq!(run_exchange(&mut server, batch, if by_key { 1 } else { 50 }), new, "{layout:?}");
             let asked = hashes(1250, 5000);
             let mut found = vec![0; asked.len()];
             memory.contains_hashes(&asked, &mut found);
@@ -173,7 +175,7 @@ fn strings_have_the_cells_of_the_filter_in_memory_in_any_number_of_shards() {
             for shard in 0..shards {
                 let (first, len) = cells.range(shard);
                 assert_eq!(first, all.len() as u64);
-                all.extend_from_slice(&server.strings[&named(shard).key][..len as usize]);
+                all.extend_from_slice(&server.strings[&create_shard(shard).key][..len as usize]);
             }
             cells.turn(&mut all);
             let bytes: Vec<u8> = memory.words().iter().flat_map(|word| word.to_ne_bytes()).collect();
@@ -206,15 +208,15 @@ fn invalid_replies_are_errors_and_allocate_nothing() {
         b"(1\r\n",
     ] {
         let batch = Batch::new(&cells, hashes(0, 3), true).unwrap();
-        let mut exchange = batch.exchange(vec![named(0)], false).unwrap();
+        let mut exchange = batch.exchange(vec![create_shard(0)], false).unwrap();
         assert!(exchange.feed(bytes).is_err(), "{:?}", String::from_utf8_lossy(bytes));
     }
     // Arrays in arrays: no depth costs a stack.
     let batch = Batch::new(&cells, hashes(0, 3), true).unwrap();
-    let mut exchange = batch.exchange(vec![named(0)], false).unwrap();
+    let mut exchange = batch.exchange(vec![create_shard(0)], false).unwrap();
     assert!(exchange.feed(&b"*1\r\n".repeat(60_000)).is_err());
-    // A message that nobody asked for has its limit, too.
-    let mut exchange = batch.exchange(vec![named(0)], false).unwrap();
+    // An unsolicited message has its limit, too.
+    let mut exchange = batch.exchange(vec![create_shard(0)], false).unwrap();
     assert!(!exchange.feed(b">2\r\n+invalidate\r\n*1\r\n$1000\r\n").unwrap());
     assert!(!exchange.feed(&[&[b'x'; 1000], &b"\r\n"[..]].concat()).unwrap());
     assert!(exchange.feed(b">1\r\n$99999999\r\n").is_err());
@@ -243,14 +245,14 @@ fn a_reply_longer_than_its_command_may_return_is_refused_by_its_stated_length() 
         (&cells, 3, false, format!("+{}", "x".repeat(60_000)), format!("+{}", "x".repeat(70_000))),
     ] {
         let batch = if keys == 0 { Batch::marks(cells) } else { Batch::new(cells, hashes(0, keys), adding).unwrap() };
-        let exchange = || batch.exchange(vec![named(0)], false).unwrap();
+        let exchange = || batch.exchange(vec![create_shard(0)], false).unwrap();
         assert!(!exchange().feed(within.as_bytes()).unwrap(), "{within:.20}");
         let error = exchange().feed(beyond.as_bytes()).unwrap_err().to_string();
         assert!(error.contains("longer than") || error.contains("without end"), "{beyond:.20}: {error}");
     }
     // Items of any length in an array of as many as there may be.
     let batch = Batch::new(&cells, hashes(0, 3), true).unwrap();
-    let mut exchange = batch.exchange(vec![named(0)], false).unwrap();
+    let mut exchange = batch.exchange(vec![create_shard(0)], false).unwrap();
     let item = format!(":{}\r\n", "0".repeat(60_000));
     let fed = [&*format!("*{probes}\r\n"), &item, &item, &item].map(|part| exchange.feed(part.as_bytes()).is_err());
     assert_eq!(fed, [false, false, true, true]);
@@ -259,9 +261,9 @@ fn a_reply_longer_than_its_command_may_return_is_refused_by_its_stated_length() 
 #[test]
 fn error_replies_count_once_and_a_retry_keeps_new_keys() {
     let (cells, mut server) = (small(), Server::default());
-    server.strings.insert(named(0).key, vec![0; cells.range(0).1 as usize + 16]);
+    server.strings.insert(create_shard(0).key, vec![0; cells.range(0).1 as usize + 16]);
     let mut batch = Batch::new(&cells, hashes(0, 3), true).unwrap();
-    let mut exchange = batch.exchange(vec![named(0)], false).unwrap();
+    let mut exchange = batch.exchange(vec![create_shard(0)], false).unwrap();
     let answer = server.answer(exchange.buffer());
     // The connection breaks after the second key's reply.
     let end = answer.iter().enumerate().filter(|(_, byte)| **byte == b'*').map(|(at, _)| at).nth(2).unwrap();
@@ -283,9 +285,9 @@ fn keys_that_go_together_touch_no_string_of_another_length() {
     let cells = small();
     for len in [None, Some(0), Some(16), Some(cells.range(0).1), Some(cells.range(0).1 + 17)] {
         let mut server = Server::default();
-        len.map(|len| server.strings.insert(named(0).key, vec![0; len as usize]));
+        len.map(|len| server.strings.insert(create_shard(0).key, vec![0; len as usize]));
         let mut batch = Batch::new(&cells, hashes(0, 50), true).unwrap();
-        let mut exchange = batch.exchange(vec![named(0)], false).unwrap();
+        let mut exchange = batch.exchange(vec![create_shard(0)], false).unwrap();
         assert!(exchange.subject().is_whole() && exchange.feed(&server.answer(exchange.buffer())).unwrap());
         assert_eq!(
             exchange.states().collect::<Vec<_>>(),
@@ -298,7 +300,7 @@ fn keys_that_go_together_touch_no_string_of_another_length() {
     }
     for wrong in [&b":1\r\n"[..], b"*0\r\n", b"+OK\r\n"] {
         let batch = Batch::new(&cells, hashes(0, 50), true).unwrap();
-        assert!(batch.exchange(vec![named(0)], false).unwrap().feed(wrong).is_err());
+        assert!(batch.exchange(vec![create_shard(0)], false).unwrap().feed(wrong).is_err());
     }
 }
 
@@ -307,11 +309,13 @@ fn each_command_may_go_behind_an_asking() {
     for layout in [Layout::Blocked, Layout::Classic] {
         let shape = Shape::for_capacity(layout, None, 100, 0.01).unwrap();
         let (cells, mut server) = (Arc::new(Cells::new(shape, KeyHasher::seeded(0), 1).unwrap()), Server::default());
-        server.strings.insert(named(0).key, vec![0; cells.range(0).1 as usize + 16]);
+        server.strings.insert(create_shard(0).key, vec![0; cells.range(0).1 as usize + 16]);
         for adding in [true, false] {
             let mut batch = Batch::new(&cells, hashes(0, 3), adding).unwrap();
-            let (plain, mut exchange) =
-                (batch.exchange(vec![named(0)], false).unwrap(), batch.exchange(vec![named(0)], true).unwrap());
+            let (plain, mut exchange) = (
+                batch.exchange(vec![create_shard(0)], false).unwrap(),
+                batch.exchange(vec![create_shard(0)], true).unwrap(),
+            );
             assert_eq!(exchange.due(), 2 * plain.due());
             let asking = b"*1\r\n$6\r\nASKING\r\n";
             assert_eq!(exchange.buffer().len(), plain.buffer().len() + plain.due() * asking.len());
@@ -355,7 +359,7 @@ fn a_filter_of_the_server_gets_hashes_in_one_command() {
 fn short_strings_are_reported() {
     let (cells, mut server) = (small(), Server::default());
     let batch = Batch::new(&cells, hashes(0, 3), false).unwrap();
-    let mut exchange = batch.exchange(vec![named(0)], false).unwrap();
+    let mut exchange = batch.exchange(vec![create_shard(0)], false).unwrap();
     assert!(exchange.feed(&server.answer(exchange.buffer())).unwrap());
     assert!(exchange.states().all(|it| it.mark.is_empty() && it.short));
 }

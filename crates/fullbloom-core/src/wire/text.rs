@@ -1,7 +1,7 @@
 //! [`Text`]: a short string of a server, read in the round trip of a batch.
 
 use super::command;
-use super::exchange::{State, Subject, unexpected};
+use super::exchange::{State, Subject, unexpected_error};
 use super::reply::{Limit, Reply};
 use crate::error::Result;
 
@@ -53,7 +53,7 @@ impl Subject for Text {
         self.text = match reply {
             Reply::Nil => Vec::new(),
             Reply::Bulk(text) if text.len() as u64 <= LONGEST => text.to_vec(),
-            _ => return Err(unexpected("a reply of another kind")),
+            _ => return Err(unexpected_error("a reply of another kind")),
         };
         Ok(())
     }

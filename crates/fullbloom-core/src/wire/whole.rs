@@ -1,7 +1,7 @@
 //! Many keys of a short shard as one string of bits, which the server merges with its own atomically.
 //!
-//! A BITFIELD has four words a bit: 1.5 us a key on redis-server 7.0, 2.8 if a replica has to repeat it. If a shard has
-//! so few bytes a key that its bits are shorter than those words, the server receives all of them, and replies with the
+//! A BITFIELD has four words per bit: 1.5 us per key on redis-server 7.0, 2.8 if a replica has to repeat it. If a shard has
+//! so few bytes per key that its bits are shorter than those words, the server receives all of them, and replies with the
 //! previous string; this side computes which keys are new.
 
 use super::cells::{Cells, MARK_BYTES};
@@ -10,7 +10,7 @@ use super::cut::Shard;
 use crate::cells::allocation::{reserve, zeroed};
 use crate::error::Result;
 
-/// Bytes of cells a key up to which bits are sent as a whole: no more than the BITFIELD of a key at 1 %, which has 329.
+/// Bytes of cells per key up to which bits are sent as a whole: no more than the BITFIELD of a key at 1 %, which has 329.
 const WORTH: u64 = 256;
 /// Fewest keys sent together: a script and its calls cost as much as some ten commands.
 const LEAST: usize = 16;

@@ -15,9 +15,9 @@ pub(crate) enum Nulls {
     None,
     /// Every row is null.
     All,
-    /// A bit a row, from bit `first` on, 0 for a null.
+    /// A bit per row, from bit `first` on, 0 for a null.
     Bits { bits: *const u8, first: usize },
-    /// A byte a row, 0 for a null.
+    /// A byte per row, 0 for a null.
     Marks(Vec<u8>),
     /// Rows of a dictionary: null themselves, or pointing at a null among the values.
     Values { rows: Box<Nulls>, indices: Indices, values: Box<Nulls> },

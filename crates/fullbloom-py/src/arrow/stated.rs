@@ -63,7 +63,7 @@ impl<'a> Stated<'a> {
         self.len + self.offset + 1
     }
 
-    /// Buffer `i`, which has `width` bytes a row, from the row at the offset on; may be null where there are no rows.
+    /// Buffer `i`, which has `width` bytes per row, from the row at the offset on; may be null where there are no rows.
     pub(super) fn rows(&self, i: usize, width: usize) -> PyResult<*const u8> {
         let start = self.extent(i, self.end().checked_mul(width))?;
         // Without rows, or with rows without bytes, nothing is read.
@@ -73,7 +73,7 @@ impl<'a> Stated<'a> {
         Ok(start.wrapping_add(self.offset * width))
     }
 
-    /// Buffer `i`, which has a bit a row, those before the offset among them; may be null.
+    /// Buffer `i`, which has a bit per row, those before the offset among them; may be null.
     pub(super) fn bits(&self, i: usize) -> PyResult<*const u8> {
         let start = self.extent(i, Some((self.end() - 1).div_ceil(8)))?;
         if !start.is_null() && (start as usize) < FIRST_PAGE && self.len > 0 {

@@ -24,9 +24,9 @@ use crate::locking::biased_lock::BiasedLock;
 use crate::parameters;
 use crate::python_objects::lists;
 
-use pairs::{Job, Pairs};
+use pairs::{PairOperation, Pairs};
 
-/// Millions of small Bloom filters, one an owner (a user, a tenant, a block), in one memory or one mapped file.
+/// Millions of small Bloom filters, one per owner (a user, a tenant, a block), in one memory or one mapped file.
 ///
 /// capacity: keys of an owner, up to which its rate of false positives is at most fpr. max_fpr: bound on the rate of an
 /// owner that grows beyond its capacity, 2 * fpr by default; with max_fpr=fpr such keys are refused with FilterFull.
@@ -37,7 +37,7 @@ use pairs::{Job, Pairs};
 /// the lines of its filter and 16 bytes of a table that is 80 to 90 % full. Owners are distinguished by 64-bit hashes: among n,
 /// two share one with probability n**2 / 2**65, 3e-6 for ten million. Names of owners are not stored.
 ///
-/// Raises ParameterError, ParameterTypeError, FilterMemoryError. Cost: 10 bits a key at 1 %, in whole lines of 64 bytes an
+/// Raises ParameterError, ParameterTypeError, FilterMemoryError. Cost: 10 bits per key at 1 %, in whole lines of 64 bytes per
 /// owner. Source: Almeida et al., 2007, for the stages of an owner that grows.
 ///
 /// >>> from fullbloom import FilterBank
@@ -75,7 +75,7 @@ impl FilterBank {
     fn pairs<'py>(
         &self,
         (owners, keys): (&Bound<'py, PyAny>, &Bound<'py, PyAny>),
-        (job, threads): (Job, usize),
+        (job, threads): (PairOperation, usize),
         (hashed, wanted): (bool, bool),
     ) -> PyResult<Bound<'py, PyAny>> {
         pairs::with_owners(&self.hasher, owners, hashed, &|owners| {
@@ -164,7 +164,7 @@ impl FilterBank {
         let (owner, (key, domain)) = (self.owner(owner)?, hash_key_in(&self.hasher, key)?);
         let add = |bank: &mut Core| {
             let new = bank.add(owner, key)?;
-            bank.hasher_mut().added_mut().insert(KeyDomains::of(domain));
+            bank.hasher_mut().domains_mut().insert(KeyDomains::of(domain));
             Ok(new)
         };
         self.lock.write(py, add).or_raise(py)
@@ -184,13 +184,13 @@ impl FilterBank {
     /// (3, 5)
     #[pyo3(signature = (owners: "Keys | Key", keys: "Keys") -> "None")]
     fn update(&self, owners: &Bound<'_, PyAny>, keys: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.pairs((owners, keys), (Job::Add, 1), (false, false)).map(drop)
+        self.pairs((owners, keys), (PairOperation::Add, 1), (false, false)).map(drop)
     }
 
     /// As update; one result per pair, True if it was new, in the same container type as the keys.
     #[pyo3(signature = (owners: "Keys | Key", keys: "Keys") -> "Answers[bool]")]
     fn add_many<'py>(&self, owners: &Bound<'py, PyAny>, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.pairs((owners, keys), (Job::Add, 1), (false, true))
+        self.pairs((owners, keys), (PairOperation::Add, 1), (false, true))
     }
 
     /// One result per pair, in the same container type as the keys; the GIL is released.
@@ -203,13 +203,13 @@ impl FilterBank {
         keys: &Bound<'py, PyAny>,
         #[pyo3(from_py_with = parameters::threads)] threads: usize,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.pairs((owners, keys), (Job::Check, threads), (false, true))
+        self.pairs((owners, keys), (PairOperation::Check, threads), (false, true))
     }
 
     /// add_many for ready 64-bit hashes of owners and keys (see hash_many, with the bank's seed and secret).
     #[pyo3(signature = (owners: "Hashes | SupportsIndex", keys: "Hashes") -> "Answers[bool]")]
     fn add_hashed<'py>(&self, owners: &Bound<'py, PyAny>, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.pairs((owners, keys), (Job::Add, 1), (true, true))
+        self.pairs((owners, keys), (PairOperation::Add, 1), (true, true))
     }
 
     /// contains_many for ready 64-bit hashes of owners and keys.
@@ -219,7 +219,7 @@ impl FilterBank {
         owners: &Bound<'py, PyAny>,
         keys: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.pairs((owners, keys), (Job::Check, 1), (true, true))
+        self.pairs((owners, keys), (PairOperation::Check, 1), (true, true))
     }
 
     /// Number of owners.

@@ -91,7 +91,7 @@ pub(super) fn with_owners<'py>(
 
 /// What is done with pairs.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Job {
+pub(super) enum PairOperation {
     /// Looks them up.
     Check,
     /// Adds them.
@@ -102,7 +102,7 @@ pub(super) enum Job {
 pub(super) struct Pairs<'a> {
     pub(super) lock: &'a BiasedLock<FilterBank>,
     pub(super) owners: Owners<'a>,
-    pub(super) job: Job,
+    pub(super) job: PairOperation,
     /// How many may be used for lookups.
     pub(super) threads: usize,
     /// Keys processed so far.
@@ -110,7 +110,12 @@ pub(super) struct Pairs<'a> {
 }
 
 impl<'a> Pairs<'a> {
-    pub(super) fn new(lock: &'a BiasedLock<FilterBank>, owners: Owners<'a>, job: Job, threads: usize) -> Self {
+    pub(super) fn new(
+        lock: &'a BiasedLock<FilterBank>,
+        owners: Owners<'a>,
+        job: PairOperation,
+        threads: usize,
+    ) -> Self {
         Pairs { lock, owners, job, threads, done: Cell::new(0) }
     }
 
@@ -154,23 +159,23 @@ impl Operation for Pairs<'_> {
             one => one,
         };
         let (job, domains) = (self.job, source.domains());
-        if job == Job::Check {
+        if job == PairOperation::Check {
             expect(py, self.lock, source)?;
         }
-        let threads = if job == Job::Check { self.threads } else { 1 };
+        let threads = if job == PairOperation::Check { self.threads } else { 1 };
         let locked = keys_per_lock(source.len(), threads);
         slices::run_locked(self.lock, py, source.len(), |session, first| {
             let last = source.len().min(first + locked);
             let out = out.as_deref_mut().map(|out| &mut out[first..last]);
             match (job, out) {
-                (Job::Check, None) => {}
-                (Job::Check, Some(out)) => {
+                (PairOperation::Check, None) => {}
+                (PairOperation::Check, Some(out)) => {
                     session.read(|bank| bank.contains_columns(owners, source, first, out, threads));
                 }
-                (Job::Add, out) => session.write(|bank| {
+                (PairOperation::Add, out) => session.write(|bank| {
                     let added = bank.add_columns(owners, source, (first, last), out);
                     if bank.num_added() > 0 && !bank.is_read_only() {
-                        bank.hasher_mut().added_mut().insert(domains);
+                        bank.hasher_mut().domains_mut().insert(domains);
                     }
                     added
                 })?,
@@ -193,10 +198,10 @@ pub(super) fn expect_domain(py: Python<'_>, lock: &BiasedLock<FilterBank>, domai
 }
 
 fn expect_domains(py: Python<'_>, lock: &BiasedLock<FilterBank>, domains: KeyDomains) -> PyResult<()> {
-    if lock.read(py, |bank| bank.hasher().added().expects(domains)) {
+    if lock.read(py, |bank| bank.hasher().domains().expects(domains)) {
         return Ok(());
     }
-    let surprise = lock.write(py, |bank| bank.hasher_mut().added_mut().surprise(domains));
+    let surprise = lock.write(py, |bank| bank.hasher_mut().domains_mut().surprise(domains));
     surprise.map_or(Ok(()), |surprise| crate::operations::warnings::warn(py, surprise))
 }
 
@@ -204,6 +209,6 @@ fn expect_domains(py: Python<'_>, lock: &BiasedLock<FilterBank>, domains: KeyDom
 pub(super) fn split<'py>(pair: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
     pair.extract::<(Bound<'py, PyAny>, Bound<'py, PyAny>)>().map_err(|_| {
         let class = pair.get_type().name().map_or_else(|_| "object".into(), |name| name.to_string());
-        key_type(pair.py(), format!("a bank is asked for a pair, (owner, key) in bank; got {class}"))
+        key_type(pair.py(), format!("a lookup in a bank needs a pair, (owner, key) in bank; got {class}"))
     })
 }

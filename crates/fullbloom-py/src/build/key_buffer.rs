@@ -93,7 +93,7 @@ impl KeyBuffer {
 
     /// Closes the buffer and sorts its distinct hashes. Called detached.
     pub(crate) fn sort(&self, job: &Job<'_>) -> Result<Arc<SortedRecords<1>>> {
-        self.close()?.sorted(job)
+        self.close()?.sort(job)
     }
 }
 
@@ -200,6 +200,6 @@ impl KeyBuffer {
         if !bytes.is_empty() {
             self.record(text::LINES);
         }
-        py.detach(|| text::hashed(&self.hasher, &bytes, |hashes| self.push(hashes))).or_raise(py)
+        py.detach(|| text::hash_records(&self.hasher, &bytes, |hashes| self.push(hashes))).or_raise(py)
     }
 }

@@ -7,7 +7,7 @@ macro_rules! build_methods {
             [concat!(
                 "The ", stringify!($Class), " of many keys; takes what contains_many takes, skips nulls.\n\n",
                 "threads: how many may be used; the GIL is released. progress: called with (done, total) now and then; an\n",
-                "exception of it ends the work, as Ctrl-C does. memory: bytes that collecting and building may take; keys beyond\n",
+                "exception from it ends the work, as Ctrl-C does. memory: bytes that collecting and building may take; keys beyond\n",
                 "it are in a nameless file in the folder for temporary files. The class documents the rest.")]
             $Class build Keys(keys: "Keys", secret: "bytes | bool | None") build [] $positional $named
         );
@@ -26,7 +26,7 @@ macro_rules! build_pairs_methods {
                 "The ", stringify!($Class), " of many keys and as many values, or one for all.\n\n",
                 "keys: what contains_many takes; nulls are refused. values: whole numbers in any container; left out if keys is\n",
                 "a mapping. threads: how many may be used; the GIL is released. progress: called with (done, total) now and\n",
-                "then; an exception of it ends the work, as Ctrl-C does. memory: bytes that collecting and building may take;\n",
+                "then; an exception from it ends the work, as Ctrl-C does. memory: bytes that collecting and building may take;\n",
                 "pairs beyond it are in a nameless file in the folder for temporary files. The class documents the rest.")]
             $Class build Keys(keys: "Keys", secret: "bytes | bool | None") build_pairs
             [values: "Numbers | None" = None] [] $named

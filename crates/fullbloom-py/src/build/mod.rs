@@ -217,7 +217,7 @@ impl BuildOptions {
         let (records, values) = pairs.finish()?;
         let (keys, differing) = self.run(py, |job| {
             let keys = RecordSet::try_from(records)?;
-            let differing = keys.sorted(job)?.differing();
+            let differing = keys.sort(job)?.differing();
             Ok((keys, differing))
         })?;
         if let Some([[hash, _], _]) = differing {
@@ -253,7 +253,7 @@ impl BuildOptions {
                 Error::parameter("ended by the caller")
             })
         };
-        let result = py.detach(|| work(&Job::watched(self.threads, &watch)));
+        let result = py.detach(|| work(&Job::with_watch(self.threads, &watch)));
         if let Some(error) = lock(&raised).take() {
             return Err(error);
         }

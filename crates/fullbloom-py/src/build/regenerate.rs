@@ -28,7 +28,7 @@ impl<'a, 'py> NewParameters<'a, 'py> {
         fpr: Option<&'a Bound<'py, PyAny>>,
     ) -> PyResult<Self> {
         let (capacity, fpr) = (not_none(capacity), not_none(fpr));
-        capacity.map(|capacity| parameters::whole("capacity", capacity, 1)).transpose()?;
+        capacity.map(|capacity| parameters::parse_whole("capacity", capacity, 1)).transpose()?;
         fpr.map(|fpr| parameters::real("fpr", fpr)).transpose()?;
         if fpr.is_some() && parameters.iter().all(|parameter| parameter.name != "fpr") {
             let class = filter.get_type().name()?;

@@ -90,7 +90,7 @@ macro_rules! estimating_methods {
             /// filters return the same estimate; a deviation of 0 means that it is exact, (inf, inf) that all cells are set.
             /// Filters of several stages can miss these bounds: their page says when.
             fn approx_count(&self, py: Python<'_>) -> (f64, f64) {
-                self.lock.look(py, |filter| filter.estimated().unwrap_or((0.0, 0.0)))
+                self.lock.look(py, |filter| filter.estimate_count().unwrap_or((0.0, 0.0)))
             }
         }
     };

@@ -15,7 +15,7 @@ macro_rules! filter_methods {
             }
 
             /// Bounds the bytes of cells of the filter, and of filters created from it.
-            pub(crate) fn within(self, max_bytes: u64) -> Self {
+            pub(crate) fn with_limit(self, max_bytes: u64) -> Self {
                 $Class { max_bytes, ..self }
             }
 
@@ -99,7 +99,7 @@ macro_rules! filter_methods {
             /// ready hashes, or "unknown" for a file of an earlier release. Looking up a key of another type warns once.
             #[getter]
             fn key_domains(&self, py: Python<'_>) -> String {
-                self.lock.read(py, |filter| filter.hasher().added().to_string())
+                self.lock.read(py, |filter| filter.hasher().domains().to_string())
             }
 
             /// Parameters and state, as a dict of plain values. Counts the set bits: O(nbytes).
@@ -161,7 +161,7 @@ macro_rules! filter_methods {
                 let bytes = read_bytes("data", data)?;
                 let most = wanted.max_bytes;
                 let filter = py.detach(move || wanted.from_bytes(&bytes, $variant)).or_raise(py);
-                filter.map(|filter| Self::wrap(filter).within(most))
+                filter.map(|filter| Self::wrap(filter).with_limit(most))
             }
 
             /// Writes the filter to `path` atomically: the old file or the new one. Waits for the disk.
@@ -179,7 +179,7 @@ macro_rules! filter_methods {
 
             /// An independent copy in memory, also of a mapped filter, whose cells are checked: FormatError if they are damaged.
             fn copy(&self, py: Python<'_>) -> PyResult<Self> {
-                self.lock.look(py, files::copy).or_raise(py).map(|copy| Self::wrap(copy).within(self.max_bytes))
+                self.lock.look(py, files::copy).or_raise(py).map(|copy| Self::wrap(copy).with_limit(self.max_bytes))
             }
 
             fn __copy__(&self, py: Python<'_>) -> PyResult<Self> {
@@ -243,7 +243,7 @@ macro_rules! open_world_methods {
             #[pyo3(signature = (capacity: "int", fpr: "float" = parameters::Fpr(0.01)))]
             #[pyo3(text_signature = "(capacity, fpr=0.01)")]
             fn nbytes_for(capacity: &Bound<'_, PyAny>, fpr: parameters::Fpr) -> PyResult<u64> {
-                let keys = parameters::whole("capacity", capacity, 1)?;
+                let keys = parameters::parse_whole("capacity", capacity, 1)?;
                 let py = capacity.py();
                 py.detach(|| <$core as Planned>::nbytes_for(keys, fpr.0, &[])).or_raise(py)
             }
@@ -312,7 +312,7 @@ macro_rules! plain_methods {
                 let (wanted, path) = (files::read_open_options(py, verify, secret, max_bytes)?, files::path(path)?);
                 py.detach(|| wanted.open(&files::open(&path)?, &path, $variant))
                     .or_raise(py)
-                    .map(|filter| Self::wrap_file(filter, &path).within(wanted.max_bytes))
+                    .map(|filter| Self::wrap_file(filter, &path).with_limit(wanted.max_bytes))
             }
         }
     };

@@ -88,7 +88,7 @@ macro_rules! class {
                 #[getter]
                 fn $s(&self, py: Python<'_>) -> <$st as FieldValue>::Shown {
                     // Some are counted.
-                    FieldValue::shown(self.lock.look(py, |filter| filter.$s()))
+                    FieldValue::to_shown(self.lock.look(py, |filter| filter.$s()))
                 })*
             }
         }
@@ -269,7 +269,7 @@ macro_rules! regenerate_method {
                     fullbloom_core::structure::Loadable::bound(&mut filter, max_bytes);
                     Ok(filter)
                 };
-                let filter = py.detach(create).or_raise(py).map(Self::wrap)?.within(max_bytes);
+                let filter = py.detach(create).or_raise(py).map(Self::wrap)?.with_limit(max_bytes);
                 filter.update(&pyo3::types::PyTuple::new(py, [keys])?, 1)?;
                 Ok(filter)
             }

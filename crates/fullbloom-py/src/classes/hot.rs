@@ -176,7 +176,7 @@ impl<C: Hot<Core: Addable>> Method<C> for Add {
 
     #[inline(always)]
     fn is_known(filter: &C::Core, domains: KeyDomains) -> bool {
-        filter.hasher().added().holds(domains)
+        filter.hasher().domains().holds(domains)
     }
 
     #[inline(always)]
@@ -325,7 +325,7 @@ unsafe fn method_any<C: Hot, M: Method<C>>(
         }
         // SAFETY: as above; there are two.
         let count = unsafe { Bound::from_borrowed_ptr(py, *args.add(1)) };
-        let count = parameters::whole("times", &count, 1)?;
+        let count = parameters::parse_whole("times", &count, 1)?;
         M::run_times(this, hash_key(this, &key)?, &key, count)
     });
     // SAFETY: the thread is attached; the object is immortal.

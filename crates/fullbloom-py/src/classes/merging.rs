@@ -21,7 +21,9 @@ pub(crate) fn refuse_merge(py: Python<'_>, variant: u16) -> PyErr {
     let (class, merging) = registry::by_id(variant).map_or(("filter", ""), |row| (row.class, row.merging));
     key_type(
         py,
-        format!("one {class} cannot take in another (merging is {merging}); add the keys themselves to one filter"),
+        format!(
+            "a {class} cannot be merged with another (merging is {merging}); add the keys themselves to one filter"
+        ),
     )
 }
 

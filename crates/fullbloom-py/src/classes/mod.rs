@@ -53,7 +53,7 @@ macro_rules! classes {
                 $($number => {
                     let filter = py.detach(|| wanted.open(&file, path, $number)).or_raise(py);
                     Some(filter.and_then(|filter| {
-                        let filter = $module::$Class::wrap_file(filter, path).within(wanted.max_bytes);
+                        let filter = $module::$Class::wrap_file(filter, path).with_limit(wanted.max_bytes);
                         Ok(Bound::new(py, filter)?.into_any())
                     }))
                 })*

@@ -275,14 +275,14 @@ impl Column {
             };
         }
         match class {
-            Fixed::I8 => with!(i8, signed),
-            Fixed::I16 => with!(i16, signed),
-            Fixed::I32 => with!(i32, signed),
-            Fixed::I64 => with!(i64, signed),
-            Fixed::U8 => with!(u8, unsigned),
-            Fixed::U16 => with!(u16, unsigned),
-            Fixed::U32 => with!(u32, unsigned),
-            Fixed::U64 => with!(u64, unsigned),
+            Fixed::I8 => with!(i8, hash_signed),
+            Fixed::I16 => with!(i16, hash_signed),
+            Fixed::I32 => with!(i32, hash_signed),
+            Fixed::I64 => with!(i64, hash_signed),
+            Fixed::U8 => with!(u8, hash_unsigned),
+            Fixed::U16 => with!(u16, hash_unsigned),
+            Fixed::U32 => with!(u32, hash_unsigned),
+            Fixed::U64 => with!(u64, hash_unsigned),
             Fixed::F32 => with!(f32, float),
             Fixed::F64 => with!(f64, float),
             Fixed::F16 => Self::each(base, stride, start, out, |at| {
@@ -291,7 +291,7 @@ impl Column {
             }),
             Fixed::Bool => Self::each(base, stride, start, out, |at| {
                 // SAFETY: as above.
-                h.signed((unsafe { read::<u8>(at) } != 0).into())
+                h.hash_signed((unsafe { read::<u8>(at) } != 0).into())
             }),
             Fixed::Bytes(width) => Self::each(base, stride, start, out, |at| {
                 // SAFETY: as above, for `width` bytes.
@@ -383,7 +383,7 @@ impl HashSource for Column {
                 for (i, out) in out.iter_mut().enumerate() {
                     let bit = first + start + i;
                     // SAFETY: bit `first + i` exists for every i < len.
-                    *out = h.signed(i64::from(unsafe { *base.add(bit >> 3) } >> (bit & 7) & 1));
+                    *out = h.hash_signed(i64::from(unsafe { *base.add(bit >> 3) } >> (bit & 7) & 1));
                 }
             }
             // SAFETY: Arrow gives len + 1 ascending offsets into `data`.

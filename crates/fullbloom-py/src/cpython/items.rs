@@ -1,8 +1,8 @@
 //! The items of a list or a tuple, fetched ahead.
 //!
-//! The documented calls give one item at a time, with a reference to it: an `update` takes 17 ns a key by
+//! The documented calls give one item at a time, with a reference to it: an `update` takes 17 ns per key by
 //! calls and 5 without (10,000 or a million `int`). A million `str` are 80 MB, which pass through memory in
-//! 5.5 ns a key at best; with the addresses at hand they are fetched ahead while others are hashed.
+//! 5.5 ns per key at best; with the addresses at hand they are fetched ahead while others are hashed.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -34,11 +34,11 @@ pub(super) fn is_known() -> bool {
 /// The items of one list or tuple, which may change between two calls.
 pub(crate) struct Items<'a, 'py> {
     pub(crate) keys: &'a Bound<'py, PyAny>,
-    way: Way,
+    way: Access,
 }
 
 #[derive(Clone, Copy)]
-enum Way {
+enum Access {
     List,
     Tuple(usize),
     Call,
@@ -50,9 +50,9 @@ impl<'a, 'py> Items<'a, 'py> {
         let at = if READABLE { TUPLE_AT.load(Ordering::Relaxed) } else { 0 };
         let way = match (keys.is_exact_instance_of::<PyList>(), keys.is_exact_instance_of::<PyTuple>()) {
             (false, false) => return None,
-            _ if at == 0 => Way::Call,
-            (true, _) => Way::List,
-            (_, true) => Way::Tuple(at),
+            _ if at == 0 => Access::Call,
+            (true, _) => Access::List,
+            (_, true) => Access::Tuple(at),
         };
         Some(Self { keys, way })
     }
@@ -74,9 +74,9 @@ impl<'a, 'py> Items<'a, 'py> {
         let items = unsafe {
             let base = self.keys.as_ptr().cast::<u8>().cast_const();
             let first = match self.way {
-                Way::List => base.add(LIST_AT).cast::<*const *mut ffi::PyObject>().read(),
-                Way::Tuple(at) => base.add(at).cast::<*mut ffi::PyObject>(),
-                Way::Call => {
+                Access::List => base.add(LIST_AT).cast::<*const *mut ffi::PyObject>().read(),
+                Access::Tuple(at) => base.add(at).cast::<*mut ffi::PyObject>(),
+                Access::Call => {
                     let convert = |(i, out): (usize, &mut T)| of(self.get(start + i)?.as_ptr()).map(|item| *out = item);
                     return out.iter_mut().enumerate().map_while(convert).count();
                 }
@@ -132,7 +132,7 @@ pub(super) fn learn(py: Python<'_>, at: usize) -> PyResult<()> {
         let filled = unsafe { items.fill(0, &mut read, Some) };
         filled == 3 && read.iter().zip(&known).all(|(read, known)| *read == known.as_ptr())
     };
-    if reads(&list, Way::List) && reads(&tuple, Way::Tuple(at)) {
+    if reads(&list, Access::List) && reads(&tuple, Access::Tuple(at)) {
         TUPLE_AT.store(at, Ordering::Relaxed);
     }
     Ok(())

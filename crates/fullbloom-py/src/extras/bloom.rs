@@ -81,7 +81,7 @@ impl BloomFilter {
             Mode::Read => wanted.open(&files::open(&path)?, &path, BLOOM),
             Mode::Write => files::open_write(&path, &wanted),
         });
-        filter.or_raise(py).map(|filter| Self::wrap_file(filter, &path).within(wanted.max_bytes))
+        filter.or_raise(py).map(|filter| Self::wrap_file(filter, &path).with_limit(wanted.max_bytes))
     }
 
     /// Writes all changes to the file of a filter opened with "r+" and waits for the disk.

@@ -231,7 +231,7 @@ impl BloomierMap {
     /// Replaces the value of a stored key; KeyError for one that is certainly absent. See set_many.
     fn __setitem__(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let (py, hash) = (key.py(), hash_lookup(&self.lock, &self.hasher, key)?);
-        let value = parameters::whole("value", value, 0)?;
+        let value = parameters::parse_whole("value", value, 0)?;
         let known = self.lock.write(py, |map| map.set_hash(hash, value)).or_raise(py)?;
         if known { Ok(()) } else { Err(absent(key)) }
     }
@@ -239,5 +239,5 @@ impl BloomierMap {
 
 /// Reads `default=`.
 fn default(value: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
-    if value.is_none() { Ok(None) } else { parameters::whole("default", value, 0).map(Some) }
+    if value.is_none() { Ok(None) } else { parameters::parse_whole("default", value, 0).map(Some) }
 }

@@ -140,10 +140,10 @@ impl FilterCascade {
     ///
     /// The same sets give the same bytes, in any order, with the same `like`. seed, secret: as of filters.
     /// threads: how many may be used; the GIL
-    /// is released. progress: called with (done, total) now and then; an exception of it ends the work, as Ctrl-C does.
+    /// is released. progress: called with (done, total) now and then; an exception from it ends the work, as Ctrl-C does.
     /// memory: bytes that collecting may take; keys beyond it are in nameless files in the folder for temporary files.
     /// Raises ParameterError for a key in both sets, with an example, KeyTypeError, FilterMemoryError, OSError. Cost: some
-    /// 0.03 us a key (32 ns at 10 million), 8 bytes of memory for each.
+    /// 0.03 us per key (32 ns at 10 million), 8 bytes of memory for each.
     ///
     /// >>> from fullbloom import FilterCascade
     /// >>> cascade = FilterCascade.build(range(10), range(10, 1000))
@@ -251,7 +251,7 @@ impl FilterCascade {
     fn apply_delta(&self, delta: &Bound<'_, PyAny>) -> PyResult<Self> {
         let py = delta.py();
         let bytes = read_bytes("delta", delta)?;
-        let patched = |base: &Core| from_bytes_hashing(&base.patched(&bytes)?, CASCADE, base.hasher());
+        let patched = |base: &Core| from_bytes_hashing(&base.apply_delta(&bytes)?, CASCADE, base.hasher());
         self.lock.look(py, patched).or_raise(py).map(Self::wrap)
     }
 }

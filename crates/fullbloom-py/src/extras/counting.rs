@@ -15,7 +15,7 @@ use crate::parameters;
 
 /// Reads `at_least=`.
 fn read_least(value: Option<&Bound<'_, PyAny>>) -> PyResult<u64> {
-    value.map_or(Ok(1), |value| parameters::whole("at_least", value, 1))
+    value.map_or(Ok(1), |value| parameters::parse_whole("at_least", value, 1))
 }
 
 /// The arguments of `with_shape`.
@@ -112,9 +112,10 @@ impl DeletableBloomFilter {
         secret: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let py = num_bits.py();
-        let (num_bits, num_hashes) = (parameters::whole("num_bits", num_bits, 1)?, parameters::num_hashes(num_hashes)?);
-        let regions = regions.map(|regions| parameters::whole("regions", regions, 1)).transpose()?;
-        let capacity = capacity.map(|capacity| parameters::whole("capacity", capacity, 1)).transpose()?;
+        let (num_bits, num_hashes) =
+            (parameters::parse_whole("num_bits", num_bits, 1)?, parameters::num_hashes(num_hashes)?);
+        let regions = regions.map(|regions| parameters::parse_whole("regions", regions, 1)).transpose()?;
+        let capacity = capacity.map(|capacity| parameters::parse_whole("capacity", capacity, 1)).transpose()?;
         let hasher = parameters::create_hasher(seed, secret)?;
         let positions = Positions { num_bits, num_hashes };
         py.detach(|| Deletable::with_shape(positions, regions, capacity, hasher)).or_raise(py).map(Self::wrap)

@@ -17,7 +17,7 @@ const PAGE: usize = 1024;
 /// Keeps the values that both have. The keys of either set may have them, so the domains of both are recorded.
 fn intersect(set: &mut Core, other: &Core) -> fullbloom_core::Result<()> {
     set.intersect(other)?;
-    set.hasher_mut().added_mut().join(other.hasher().added());
+    set.hasher_mut().domains_mut().join(other.hasher().domains());
     Ok(())
 }
 
@@ -98,7 +98,7 @@ impl<'py> FromPyObject<'_, 'py> for First {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        parameters::whole("first", &value, 0).map(First)
+        parameters::parse_whole("first", &value, 0).map(First)
     }
 }
 

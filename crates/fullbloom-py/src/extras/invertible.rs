@@ -13,7 +13,7 @@ use crate::reconcile::{Keys, SetDifference};
 /// Removes the keys of `other`, whose domains are then among those of the difference.
 fn subtract(table: &mut Core, other: &Core) -> fullbloom_core::Result<()> {
     table.subtract(other)?;
-    table.hasher_mut().added_mut().join(other.hasher().added());
+    table.hasher_mut().domains_mut().join(other.hasher().domains());
     Ok(())
 }
 

@@ -124,7 +124,7 @@ macro_rules! pair_methods {
             #[pyo3(signature = (key: "Key", $value: "int"))]
             fn add(&self, key: &Bound<'_, PyAny>, $value: &Bound<'_, PyAny>) -> PyResult<bool> {
                 let hashed = hash_key_in(&self.hasher, key)?;
-                let value = parameters::whole(stringify!($value), $value, 0)?;
+                let value = parameters::parse_whole(stringify!($value), $value, 0)?;
                 put_one(key.py(), &self.lock, hashed, value)
             }
 
@@ -164,7 +164,7 @@ macro_rules! pair_methods {
 
             /// Forgets every key.
             fn clear(&self, py: Python<'_>) -> PyResult<()> {
-                let clear = |filter: &mut Valued<_>| filter.clear().map(|()| filter.hasher_mut().added_mut().clear());
+                let clear = |filter: &mut Valued<_>| filter.clear().map(|()| filter.hasher_mut().domains_mut().clear());
                 self.lock.change(py, clear).or_raise(py)
             }
         }

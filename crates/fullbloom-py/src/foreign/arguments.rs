@@ -27,7 +27,7 @@ pub(super) fn key_type<'a>(value: Option<&'a Bound<'_, PyAny>>) -> PyResult<Opti
 
 /// Reads `seed=`, of 32 bits.
 pub(super) fn seed(value: &Bound<'_, PyAny>) -> PyResult<u32> {
-    let seed = parameters::whole("seed", value, 0)?;
+    let seed = parameters::parse_whole("seed", value, 0)?;
     let wide = || parameter(value.py(), format!("seed must be between 0 and 2**32 - 1, got {seed}"));
     u32::try_from(seed).map_err(|_| wide())
 }

@@ -24,7 +24,7 @@ use crate::cpython::{self, Items};
 use crate::dataframes::exports::{self, Export, Missing};
 use crate::dataframes::{queries, results};
 use crate::errors::{OrRaise, at, key_type};
-use crate::keys::buffer::{self, Opened};
+use crate::keys::buffer::{self, BufferView};
 use crate::keys::refusals;
 use crate::locking::biased_lock::BiasedLock;
 use crate::locking::slices;
@@ -88,7 +88,7 @@ impl<F: Target> Batch<'_, F> {
         }
         // SAFETY: a live object, and an attached thread.
         if unsafe { ffi::PyObject_CheckBuffer(keys.as_ptr()) } == 1
-            && let Opened::Column(column, _keep) = buffer::open(&KeyHasher::seeded(0), keys)?
+            && let BufferView::Column(column, _keep) = buffer::open(&KeyHasher::seeded(0), keys)?
         {
             let whole = Rows { source: &column, start: 0, before: 0, valid: None };
             if !self.is_answered() {

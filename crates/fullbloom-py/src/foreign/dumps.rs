@@ -30,7 +30,7 @@ const MOST_EXPANSION: u16 = 32_768;
 /// Reads a small number, which has a default.
 fn number(name: &str, value: Option<&Bound<'_, PyAny>>, default: u16, most: u16) -> PyResult<u16> {
     let Some(value) = value else { return Ok(default) };
-    let number = parameters::whole(name, value, 0)?;
+    let number = parameters::parse_whole(name, value, 0)?;
     let found = u16::try_from(number).ok().filter(|number| *number <= most);
     found.ok_or_else(|| parameter(value.py(), format!("{name} must be between 0 and {most}, got {number}")))
 }
@@ -105,7 +105,7 @@ macro_rules! dump_class {
                 py: Python<'py>,
                 iterator: &Bound<'_, PyAny>,
             ) -> PyResult<(i64, Bound<'py, PyBytes>)> {
-                let iterator = i64::try_from(parameters::whole("iterator", iterator, 0)?).unwrap_or(i64::MAX);
+                let iterator = i64::try_from(parameters::parse_whole("iterator", iterator, 0)?).unwrap_or(i64::MAX);
                 let (next, piece) = self.lock.look(py, |filter| {
                     let (next, piece) = dump::scan(filter, iterator);
                     (next, piece.into_owned())
@@ -115,7 +115,7 @@ macro_rules! dump_class {
 
             /// The pieces that LOADCHUNK takes, one after the other: pairs of a number and at most 16 MiB.
             ///
-            /// Pieces are read when they are asked for: copy() a filter that other threads change meanwhile.
+            /// Pieces are read as you consume them: copy() a filter that other threads change meanwhile.
             #[pyo3(signature = () -> "Iterator[tuple[int, bytes]]")]
             fn chunks(slf: Py<Self>) -> DumpPieces {
                 DumpPieces::of(slf.into_any())
@@ -321,7 +321,7 @@ dump_class! {
             expansion: Option<&Bound<'_, PyAny>>,
             scaling: Option<&Bound<'_, PyAny>>,
         ) -> PyResult<Self> {
-            let capacity = parameters::whole("capacity", capacity, 1)?;
+            let capacity = parameters::parse_whole("capacity", capacity, 1)?;
             let expansion = number("expansion", expansion, 2, MOST_EXPANSION)?.into();
             let scaling = scaling.map_or(Ok(true), |scaling| parameters::flag("scaling", scaling))?;
             py.detach(|| Chain::construct(capacity, fpr.0, expansion, scaling && expansion > 0))
@@ -382,7 +382,7 @@ dump_class! {
             iterations: Option<&Bound<'_, PyAny>>,
             expansion: Option<&Bound<'_, PyAny>>,
         ) -> PyResult<Self> {
-            let capacity = parameters::whole("capacity", capacity, 1)?;
+            let capacity = parameters::parse_whole("capacity", capacity, 1)?;
             let bucket_size = number("bucket_size", bucket_size, 2, u8::MAX.into())?;
             let iterations = number("iterations", iterations, 20, u16::MAX)?;
             let expansion = number("expansion", expansion, 1, MOST_EXPANSION)?;

@@ -12,7 +12,7 @@ use fullbloom_core::foreign::formats::{self, Format, Head};
 use fullbloom_core::foreign::redisbloom::dump::{self, Dumped};
 use fullbloom_core::foreign::redisbloom::row::Row;
 use fullbloom_core::foreign::rules::Range;
-use fullbloom_core::structure::opening::named;
+use fullbloom_core::structure::opening::with_path;
 
 /// What the caller says about bytes.
 pub(super) struct Wanted<'a> {
@@ -57,7 +57,7 @@ impl Wanted<'_> {
             let key_type = format.key_type(self.key_type)?;
             BitFilter::read(format, key_type, &mut (&head[..]).chain(&mut file), len, self.shape, self.max_bytes)
         };
-        named(read(), path)
+        with_path(read(), path)
     }
 }
 
@@ -66,7 +66,7 @@ fn first_bytes(path: &Path) -> Result<(Vec<u8>, File, u64)> {
     let failed = |error| Error::io(error, path);
     // Opening a pipe would wait for its writer.
     if !fs::metadata(path).map_err(failed)?.is_file() {
-        return named(Err(Error::format("not a regular file, so not a filter")), path);
+        return with_path(Err(Error::format("not a regular file, so not a filter")), path);
     }
     let mut file = File::open(path).map_err(failed)?;
     let len = file.metadata().map_err(failed)?.len();
@@ -78,7 +78,7 @@ fn first_bytes(path: &Path) -> Result<(Vec<u8>, File, u64)> {
 /// The filter of `RedisBloom` in the file at `path`, which is read once.
 pub(super) fn open_dump<T: Dumped>(path: &Path, max_bytes: u64) -> Result<T> {
     let (head, mut file, len) = first_bytes(path)?;
-    named(dump::read(&mut (&head[..]).chain(&mut file), len, max_bytes), path)
+    with_path(dump::read(&mut (&head[..]).chain(&mut file), len, max_bytes), path)
 }
 
 /// The row of the dump in the file at `path`, if it is one.
@@ -158,5 +158,5 @@ pub(super) fn open_static(
         let key_type = format.keys().named(key_type)?;
         FingerprintFilter::read(format, key_type, &mut (&head[..]).chain(&mut file), len, max_bytes)
     };
-    named(read(), path)
+    with_path(read(), path)
 }

@@ -46,8 +46,8 @@ pub(crate) fn foreign_positions(
     key_type: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Vec<Vec<u64>>> {
     let py = keys.py();
-    let num_bits = parameters::whole("num_bits", num_bits, 1)?;
-    let num_hashes = u32::try_from(parameters::whole("num_hashes", num_hashes, 1)?).unwrap_or(u32::MAX);
+    let num_bits = parameters::parse_whole("num_bits", num_bits, 1)?;
+    let num_hashes = u32::try_from(parameters::parse_whole("num_hashes", num_hashes, 1)?).unwrap_or(u32::MAX);
     let key_type = format.key_type(arguments::key_type(key_type)?).or_raise(py)?;
     let filter = BitFilter::without_bits(format, key_type, num_bits, num_hashes).or_raise(py)?;
     let hashing = filter.hashing();

@@ -139,7 +139,7 @@ impl ForeignFilter {
         key_type: Option<&Bound<'_, PyAny>>,
         #[pyo3(from_py_with = arguments::seed)] seed: u32,
     ) -> PyResult<Self> {
-        let capacity = parameters::whole("capacity", capacity, 1)?;
+        let capacity = parameters::parse_whole("capacity", capacity, 1)?;
         let key_type = format.key_type(arguments::key_type(key_type)?).or_raise(py)?;
         py.detach(|| BitFilter::sized(format, key_type, seed, capacity, fpr.0)).or_raise(py).map(Self::wrap)
     }
@@ -159,8 +159,8 @@ impl ForeignFilter {
         key_type: Option<&Bound<'_, PyAny>>,
         #[pyo3(from_py_with = arguments::seed)] seed: u32,
     ) -> PyResult<Self> {
-        let num_bits = parameters::whole("num_bits", num_bits, 1)?;
-        let num_hashes = u32::try_from(parameters::whole("num_hashes", num_hashes, 1)?).unwrap_or(u32::MAX);
+        let num_bits = parameters::parse_whole("num_bits", num_bits, 1)?;
+        let num_hashes = u32::try_from(parameters::parse_whole("num_hashes", num_hashes, 1)?).unwrap_or(u32::MAX);
         let key_type = format.key_type(arguments::key_type(key_type)?).or_raise(py)?;
         py.detach(|| BitFilter::with_shape(format, key_type, seed, num_bits, num_hashes)).or_raise(py).map(Self::wrap)
     }
@@ -241,7 +241,7 @@ impl ForeignFilter {
     /// sizes can then be merged. Raises IncompatibleFilters, FilterMemoryError.
     #[pyo3(signature = (num_bits: "int") -> "Self")]
     fn fold(&self, num_bits: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let (py, num_bits) = (num_bits.py(), parameters::whole("num_bits", num_bits, 1)?);
+        let (py, num_bits) = (num_bits.py(), parameters::parse_whole("num_bits", num_bits, 1)?);
         self.lock.look(py, |filter| filter.folded(num_bits)).or_raise(py).map(Self::wrap)
     }
 

@@ -13,7 +13,7 @@ use crate::python_objects::bytes::read_bytes;
 #[pyfunction]
 #[pyo3(signature = (tail: "bytes", size: "int") -> "int")]
 pub(crate) fn parquet_footer_len(tail: &Bound<'_, PyAny>, size: &Bound<'_, PyAny>) -> PyResult<u64> {
-    let (py, size) = (tail.py(), parameters::whole("size", size, 0)?);
+    let (py, size) = (tail.py(), parameters::parse_whole("size", size, 0)?);
     footer::footer_len(&read_bytes("tail", tail)?, size).or_raise(py)
 }
 
@@ -28,7 +28,7 @@ pub(crate) fn parquet_chunks<'py>(
     size: &Bound<'_, PyAny>,
     column: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Bound<'py, PyList>> {
-    let (py, size) = (footer.py(), parameters::whole("size", size, 0)?);
+    let (py, size) = (footer.py(), parameters::parse_whole("size", size, 0)?);
     let column = column.filter(|name| !name.is_none()).map(|name| parameters::text("column", name)).transpose()?;
     let bytes = read_bytes("footer", footer)?;
     let found = py.detach(|| footer::chunks(&bytes, size, column)).or_raise(py)?;

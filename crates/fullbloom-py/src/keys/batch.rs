@@ -9,7 +9,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyString};
 
-use super::buffer::{self, Opened};
+use super::buffer::{self, BufferView};
 use super::refusals;
 use super::scalar::{hash_exact, hash_key_in};
 use crate::arrow::ArrowColumn;
@@ -128,7 +128,7 @@ fn run_any<'py, T: Answer>(
     // SAFETY: a live object, and an attached thread.
     if unsafe { ffi::PyObject_CheckBuffer(keys.as_ptr()) } == 1 {
         match buffer::open(hasher, keys)? {
-            Opened::Column(column, _keep) => {
+            BufferView::Column(column, _keep) => {
                 operation.expect(py, column.len())?;
                 if wanted {
                     return answers::like_buffer(keys, column.len(), |out| operation.work(py, &column, Some(out)));
@@ -136,8 +136,8 @@ fn run_any<'py, T: Answer>(
                 operation.work(py, &column, None)?;
                 return Ok(py.None().into_bound(py));
             }
-            Opened::Objects => {}
-            Opened::Texts => texts = true,
+            BufferView::Objects => {}
+            BufferView::Texts => texts = true,
         }
     }
     if let Some(rows) = queries::fetch(keys)? {

@@ -14,7 +14,7 @@ use crate::locking::slices;
 
 /// What a buffer holds.
 #[allow(clippy::large_enum_variant)] // one at a time, on the stack
-pub(crate) enum Opened {
+pub(crate) enum BufferView {
     /// Values that are hashed in place, and the buffer that keeps them alive.
     Column(Column, PyUntypedBuffer),
     /// Python objects, or records, which the caller iterates over instead.
@@ -24,7 +24,7 @@ pub(crate) enum Opened {
 }
 
 /// The values of `keys`, which supports the buffer protocol.
-pub(crate) fn open(hasher: &KeyHasher, keys: &Bound<'_, PyAny>) -> PyResult<Opened> {
+pub(crate) fn open(hasher: &KeyHasher, keys: &Bound<'_, PyAny>) -> PyResult<BufferView> {
     let py = keys.py();
     let dimensions =
         |n: usize| parameter(py, format!("a batch of keys must have one dimension, got {n}; pass keys.ravel()"));
@@ -44,10 +44,10 @@ pub(crate) fn open(hasher: &KeyHasher, keys: &Bound<'_, PyAny>) -> PyResult<Open
     let (buffer, ticks) = match PyUntypedBuffer::get(keys) {
         Ok(buffer) => (buffer, None),
         // NumPy exports no buffer of dates, durations, texts of any length or records of dates.
-        Err(error) => match hidden(keys)? {
+        Err(error) => match find_hidden(keys)? {
             Hidden::Ticks(ticks, numbers) => (PyUntypedBuffer::get(&numbers)?, Some(ticks)),
-            Hidden::Objects => return Ok(Opened::Objects),
-            Hidden::Texts => return Ok(Opened::Texts),
+            Hidden::Objects => return Ok(BufferView::Objects),
+            Hidden::Texts => return Ok(BufferView::Texts),
             Hidden::Nothing => {
                 return Err(key_type(py, format!("the buffer holds no keys ({}); pass a list", error.value(py))));
             }
@@ -70,7 +70,7 @@ pub(crate) fn open(hasher: &KeyHasher, keys: &Bound<'_, PyAny>) -> PyResult<Open
         // Records are the tuples of their fields.
         let objects = format == "O" || format.starts_with("T{") && buffer.item_size() > 0;
         if objects && !keys.is_instance_of::<PyMemoryView>() {
-            return Ok(Opened::Objects);
+            return Ok(BufferView::Objects);
         }
         if format == "O" {
             // Its own iterator cannot read them either.
@@ -102,7 +102,7 @@ pub(crate) fn open(hasher: &KeyHasher, keys: &Bound<'_, PyAny>) -> PyResult<Open
         let remedy = "pass array[~numpy.isnat(array)], or a column in which it is a null";
         return Err(at(py, i, key_type(py, format!("NaT is not a key; {remedy}"))));
     }
-    Ok(Opened::Column(column, buffer))
+    Ok(BufferView::Column(column, buffer))
 }
 
 /// The content of a NumPy array without a buffer.
@@ -114,7 +114,7 @@ enum Hidden<'py> {
     Nothing,
 }
 
-fn hidden<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Hidden<'py>> {
+fn find_hidden<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Hidden<'py>> {
     let Some(dtype) = keys.getattr_opt("dtype")? else { return Ok(Hidden::Nothing) };
     let kind = dtype.getattr_opt("kind")?.and_then(|kind| kind.extract::<char>().ok());
     match kind {

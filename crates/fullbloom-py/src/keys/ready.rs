@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
 use super::batch::{self, AnyOperation, Operation};
-use super::buffer::{self, Opened};
+use super::buffer::{self, BufferView};
 use super::refusals;
 use crate::arrow::import::{self, Chunk, Chunks};
 use crate::arrow::meaning::Meaning;
@@ -62,7 +62,7 @@ fn run_any<'py, T: Answer>(operation: &dyn AnyOperation<T>, hashes: &Bound<'py, 
     let hasher = fullbloom_core::key::KeyHasher::seeded(0);
     // SAFETY: a live object, and an attached thread.
     if unsafe { pyo3::ffi::PyObject_CheckBuffer(hashes.as_ptr()) } == 1
-        && let Opened::Column(column, _keep) = buffer::open(&hasher, hashes)?
+        && let BufferView::Column(column, _keep) = buffer::open(&hasher, hashes)?
     {
         let Some(numbers) = column.has_words().then_some(column).and_then(Column::into_numbers) else {
             return Err(key_type(py, "hashes must be unsigned 64-bit integers; see hash_many()"));

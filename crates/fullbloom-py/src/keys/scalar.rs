@@ -43,7 +43,7 @@ pub(crate) unsafe fn hash_exact(hasher: &KeyHasher, object: *mut ffi::PyObject) 
                 Some(value) => value,
                 None => read_signed(object)?,
             };
-            Some((hasher.signed(value), Domain::Integer))
+            Some((hasher.hash_signed(value), Domain::Integer))
         } else if class == &raw mut ffi::PyBytes_Type {
             let data = ffi::PyBytes_AsString(object);
             let len = ffi::PyBytes_Size(object);
@@ -63,7 +63,7 @@ pub(crate) unsafe fn hash_exact(hasher: &KeyHasher, object: *mut ffi::PyObject) 
 #[inline(never)]
 unsafe fn hash_encoded(hasher: &KeyHasher, text: *mut ffi::PyObject) -> Option<u64> {
     // SAFETY: the caller's promise.
-    unsafe { encoded(text).map(|bytes| hasher.text(bytes)) }
+    unsafe { get_utf8(text).map(|bytes| hasher.text(bytes)) }
 }
 
 /// The UTF-8 bytes of a `str`, which it keeps; `None` when it does not encode.
@@ -71,7 +71,7 @@ unsafe fn hash_encoded(hasher: &KeyHasher, text: *mut ffi::PyObject) -> Option<u
 /// # Safety
 /// `text` must be a live object of class `str` that outlives the answer, and the thread attached.
 #[inline(always)]
-unsafe fn encoded<'a>(text: *mut ffi::PyObject) -> Option<&'a [u8]> {
+unsafe fn get_utf8<'a>(text: *mut ffi::PyObject) -> Option<&'a [u8]> {
     let mut len = 0;
     // SAFETY: the caller's promise; a `str` keeps its UTF-8 bytes as long as it lives.
     unsafe {
@@ -98,7 +98,7 @@ pub(crate) unsafe fn with_exact<R>(object: *mut ffi::PyObject, take: impl FnOnce
         }
         let class = ffi::Py_TYPE(object);
         if class == &raw mut ffi::PyUnicode_Type {
-            encoded(object).map(|bytes| take(Domain::Text, bytes))
+            get_utf8(object).map(|bytes| take(Domain::Text, bytes))
         } else if class == &raw mut ffi::PyLong_Type {
             let value = match cpython::value(object) {
                 Some(value) => value,

@@ -22,7 +22,7 @@ static GENERATION: AtomicU32 = AtomicU32::new(1);
 static GATE: AtomicU64 = AtomicU64::new(0);
 const FORK: u64 = 1 << 32;
 
-/// Pause between two checks of the gate: short compared with a chunk of milliseconds.
+/// Pause between two checks for a fork: short compared with a chunk of milliseconds.
 const POLL: Duration = Duration::from_micros(20);
 /// After this many checks, some ten seconds, a fork goes on: a signal handler called it in a thread that changes a
 /// filter.

@@ -29,7 +29,7 @@ impl Values {
     fn read(name: &'static str, values: &Bound<'_, PyAny>, keys: usize) -> PyResult<Self> {
         let py = values.py();
         if is_single(values)? {
-            return parameters::whole(name, values, 0).map(Values::One);
+            return parameters::parse_whole(name, values, 0).map(Values::One);
         }
         if values.hasattr("__len__")? {
             check_number(py, name, values.len()?, keys)?;
@@ -101,7 +101,7 @@ fn read_iterable(name: &str, values: &Bound<'_, PyAny>, keys: usize) -> PyResult
         if numbers.len() == keys {
             return Err(refuse_more(py, name, keys));
         }
-        slices::push(py, &mut numbers, parameters::whole(name, &value, 0)?)?;
+        slices::push(py, &mut numbers, parameters::parse_whole(name, &value, 0)?)?;
     }
     Ok(numbers)
 }

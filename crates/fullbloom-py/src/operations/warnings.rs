@@ -18,7 +18,7 @@ pub(crate) fn expect<F: Filter>(py: Python<'_>, lock: &BiasedLock<F>, domains: K
 
 #[cold]
 fn warn_unexpected<F: Filter>(py: Python<'_>, lock: &BiasedLock<F>, domains: KeyDomains) -> PyResult<()> {
-    let surprise = lock.write(py, |filter| filter.hasher_mut().added_mut().surprise(domains));
+    let surprise = lock.write(py, |filter| filter.hasher_mut().domains_mut().surprise(domains));
     surprise.map_or(Ok(()), |surprise| warn(py, surprise))
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn count_excess<F: Filter>(py: Python<'_>, lock: &BiasedLock<F>) -> O
     }
     lock.look(py, |filter| {
         let (count, capacity) = (filter.num_added(), filter.capacity());
-        match filter.estimated() {
+        match filter.estimate_count() {
             Some((items, deviation)) if items.is_finite() => {
                 (items - 3.0 * deviation > capacity as f64).then(|| items.round() as u64)
             }

@@ -11,12 +11,12 @@ use crate::parameters;
 pub(super) fn by_rank(name: &'static str, value: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
     let is_sequence = !value.is_instance_of::<PyString>() && value.len().is_ok() && value.get_item(0).is_ok();
     if !is_sequence {
-        return Ok(vec![parameters::whole(name, value, 1)?]);
+        return Ok(vec![parameters::parse_whole(name, value, 1)?]);
     }
     if value.len()? > 64 {
-        return Err(parameter(value.py(), format!("{name} must have one number a rank, got {}", value.len()?)));
+        return Err(parameter(value.py(), format!("{name} must have one number per rank, got {}", value.len()?)));
     }
-    value.try_iter()?.map(|number| parameters::whole(name, &number?, 0)).collect()
+    value.try_iter()?.map(|number| parameters::parse_whole(name, &number?, 0)).collect()
 }
 
 /// The columns, with the bits of a value in each.
@@ -32,7 +32,7 @@ pub(super) fn read_columns(value: Option<&Bound<'_, PyAny>>, bits: u64) -> PyRes
         let name = name?;
         let bits = match widths {
             Some(widths) => match widths.get_item(&name)? {
-                Some(bits) => parameters::whole("columns", &bits, 1)?,
+                Some(bits) => parameters::parse_whole("columns", &bits, 1)?,
                 None => return Err(wrong()),
             },
             None => bits,

@@ -154,9 +154,9 @@ impl SignatureIndex {
         let py = terms.py();
         let real =
             |name, value: Option<&Bound<'_, PyAny>>, or: f64| value.map_or(Ok(or), |v| parameters::real(name, v));
-        let terms = parameters::whole("terms", terms, 1)?;
+        let terms = parameters::parse_whole("terms", terms, 1)?;
         let (fpr, fill, snr) = (real("fpr", fpr, 0.01)?, real("fill", fill, 0.5)?, real("snr", snr, 10.0)?);
-        let rank = rank.map_or(Ok(0), |rank| parameters::whole("rank", rank, 0))?.min(u32::MAX.into()) as u32;
+        let rank = rank.map_or(Ok(0), |rank| parameters::parse_whole("rank", rank, 0))?.min(u32::MAX.into()) as u32;
         let hasher = parameters::create_hasher(seed.map_or(Ok(0), parameters::seed)?, secret)?;
         let mut listed = Vec::new();
         if let Some(frequencies) = frequencies.filter(|value| !value.is_none()) {
@@ -336,7 +336,7 @@ impl SignatureIndex {
             number += 1;
         }
         if number != rows.len() {
-            let why = format!("recheck must return a truth value a row, {} of them, got {number}", rows.len());
+            let why = format!("recheck must return one truth value per row, {} of them, got {number}", rows.len());
             return Err(parameter(py, why));
         }
         container.of(&kept, query)

@@ -90,7 +90,7 @@ impl Selection {
         let py = filter.py();
         let columns: PyResult<Vec<usize>> = columns
             .iter()
-            .map(|column| parameters::whole("columns", &column, 0).map(|column| column as usize))
+            .map(|column| parameters::parse_whole("columns", &column, 0).map(|column| column as usize))
             .collect();
         let &[delimiter] = parameters::text("delimiter", delimiter)?.as_bytes() else {
             return Err(parameter(py, "delimiter must be one byte of ASCII"));
@@ -113,7 +113,7 @@ impl Selection {
     #[pyo3(signature = (block: "bytes") -> "int")]
     fn cut(&self, block: &Bound<'_, PyBytes>) -> usize {
         let bytes = block.as_bytes();
-        block.py().detach(|| self.core.cut(bytes))
+        block.py().detach(|| self.core.find_end(bytes))
     }
 
     /// The records of a block of whole records. A malformed record raises FormatError, or is counted with `skip`.
@@ -167,7 +167,7 @@ impl KeyedRecords {
             let end = hashes.len().min(start + PART);
             session.write(|filter| {
                 let added = add_marked(filter, &hashes[start..end], &mut mask[start..end], once);
-                filter.recorded(domains, added)?;
+                filter.record_domains(domains, added)?;
                 overfull |= filter.newly_overfull();
                 Ok(end)
             })
@@ -308,7 +308,10 @@ impl KeyedRecords {
     ) -> PyResult<Bound<'py, PyBytes>> {
         let py = marks.py();
         let block = self.block.as_bytes(py);
-        bytes::create(py, &self.core.marked(block, marks.as_bytes(), new.as_bytes(), old.as_bytes()).or_raise(py)?)
+        bytes::create(
+            py,
+            &self.core.mark_records(block, marks.as_bytes(), new.as_bytes(), old.as_bytes()).or_raise(py)?,
+        )
     }
 
     /// Adds the keys that `marks` marks, only those of the first `written` kept bytes if that is given; without marks, all.
@@ -331,7 +334,7 @@ impl KeyedRecords {
             let end = marked.len().min(start + PART);
             session.write(|filter| {
                 let added = filter.add_hashes(&marked[start..end], None);
-                filter.recorded(self.core.domains(), added)
+                filter.record_domains(self.core.domains(), added)
             }).map(|()| end)
         }))
         .unwrap_or_else(|| not_a_filter(filter))

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fullbloom_core::Error;
-use fullbloom_core::bloom::{BloomFilter as CoreFilter, Layout, Shape, based};
+use fullbloom_core::bloom::{BloomFilter as CoreFilter, Layout, Shape, with_base_hash};
 use fullbloom_core::structure::declaration::choice;
 use fullbloom_core::wire::Cells;
 use fullbloom_core::wire::plain::Batch;
@@ -38,7 +38,7 @@ impl WireCells {
         secret: Option<&Bound<'_, PyAny>>,
         #[pyo3(from_py_with = arguments::native)] native: bool,
     ) -> PyResult<Self> {
-        let hasher = based(parameters::read_hasher(seed, secret)?, hash).or_raise(py)?;
+        let hasher = with_base_hash(parameters::read_hasher(seed, secret)?, hash).or_raise(py)?;
         let create = || {
             let layout = choice("layout", layout, Layout::NAMES)?;
             let layout = layout.ok_or_else(|| Error::parameter("layout must be a specific one, got 'auto'"))?;

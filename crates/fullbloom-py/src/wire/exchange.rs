@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use fullbloom_core::Result;
 use fullbloom_core::parallel::workers::lock;
-use fullbloom_core::wire::counted::Counted;
+use fullbloom_core::wire::counted::CountedKeys;
 use fullbloom_core::wire::exchange::{Exchange, State};
 use fullbloom_core::wire::plain::Bits;
 use fullbloom_core::wire::reply::Reply;
@@ -25,7 +25,7 @@ pub(super) enum Talk {
     /// The bits of a plain filter.
     Bits(Exchange<Bits>),
     /// Counters.
-    Counters(Exchange<Counted>),
+    Counters(Exchange<CountedKeys>),
     /// A short string.
     Text(Exchange<Text>),
 }

@@ -38,7 +38,7 @@ mod arguments {
     macro_rules! from_zero {
         ($($name:ident)*) => {
             $(pub(super) fn $name(value: crate::parameters::Argument<'_>) -> pyo3::PyResult<u64> {
-                crate::parameters::whole(stringify!($name), value, 0)
+                crate::parameters::parse_whole(stringify!($name), value, 0)
             })*
         };
     }

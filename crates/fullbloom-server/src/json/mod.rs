@@ -209,11 +209,11 @@ impl Reader<'_> {
                 (hasher.bytes(Domain::Tuple, &self.parts), Domain::Tuple)
             }
             Some(b'{' | b'n') => return Err(invalid_key()),
-            Some(b't' | b'f') => (hasher.signed(i64::from(self.truth()?)), Domain::Integer),
+            Some(b't' | b'f') => (hasher.hash_signed(i64::from(self.truth()?)), Domain::Integer),
             _ => match self.number()? {
                 Number::Small(value) => {
                     let word = match i64::try_from(value) {
-                        Ok(value) => hasher.signed(value),
+                        Ok(value) => hasher.hash_signed(value),
                         Err(_) => hasher.bytes(Domain::Integer, NumberBytes::of(value).as_slice()),
                     };
                     (word, Domain::Integer)

@@ -6,7 +6,7 @@ fn own() -> Hashing {
     Hashing::Own(KeyHasher::seeded(7))
 }
 
-fn refused(text: &[u8]) -> String {
+fn get_refusal(text: &[u8]) -> String {
     body(text, &own(), CAPS).unwrap_err().text
 }
 
@@ -15,7 +15,8 @@ fn keys_have_the_hashes_of_the_key_rule() {
     let hasher = KeyHasher::seeded(7);
     let found =
         body(br#" {"keys": ["a", 1, true, "\u00e9\ud83d\ude00\n"], "x": [{"y": null}]} "#, &own(), CAPS).unwrap();
-    let expected = [hasher.text(b"a"), hasher.signed(1), hasher.signed(1), hasher.text("\u{e9}\u{1f600}\n".as_bytes())];
+    let expected =
+        [hasher.text(b"a"), hasher.hash_signed(1), hasher.hash_signed(1), hasher.text("\u{e9}\u{1f600}\n".as_bytes())];
     let domains = KeyDomains::TEXT.with(KeyDomains::of(Domain::Integer));
     assert_eq!(found, Body { words: expected.to_vec(), domains, single: false, values: None });
     let one = body(br#"{"keys": [1, 2], "key": -2.5e1}"#, &own(), CAPS).unwrap();
@@ -29,7 +30,7 @@ fn keys_have_the_hashes_of_the_key_rule() {
     let pairs = body(br#"{"values": [1, 18446744073709551615], "keys": ["a", "b"]}"#, &own(), CAPS).unwrap();
     assert_eq!(pairs.values, Some(vec![1, u64::MAX]));
     let lined = lines(b"\"a\"\r\n\n1\n", &own(), CAPS).unwrap();
-    assert_eq!((lined.words, lined.domains), (vec![hasher.text(b"a"), hasher.signed(1)], domains));
+    assert_eq!((lined.words, lined.domains), (vec![hasher.text(b"a"), hasher.hash_signed(1)], domains));
 }
 
 #[test]
@@ -47,16 +48,16 @@ fn large_integers_have_the_shortest_encoding() {
 
 #[test]
 fn limits_are_checked_while_reading() {
-    assert!(refused(b"{\"keys\": [1,2,3,4,5").contains("4 keys"));
-    assert!(refused(format!("{{\"key\": \"{}\"}}", "x".repeat(101)).as_bytes()).contains("101 bytes"));
+    assert!(get_refusal(b"{\"keys\": [1,2,3,4,5").contains("4 keys"));
+    assert!(get_refusal(format!("{{\"key\": \"{}\"}}", "x".repeat(101)).as_bytes()).contains("101 bytes"));
     let deep = |depth: usize| format!("{{\"key\": {}{}}}", "[".repeat(depth), "]".repeat(depth));
     assert!(body(deep(8).as_bytes(), &own(), CAPS).is_ok());
     let wide = Caps { keys: 4, key_bytes: 1 << 20 };
     assert!(body(deep(64).as_bytes(), &own(), wide).is_ok());
     assert!(body(deep(65).as_bytes(), &own(), wide).unwrap_err().text.contains("64 levels"));
-    assert!(refused(deep(100_000).as_bytes()).contains("more"));
-    assert!(refused(format!("{{\"x\": {}", "[".repeat(100_000)).as_bytes()).contains("too deep"));
-    assert!(refused(format!("{{\"key\": {}}}", "1".repeat(4301)).as_bytes()).contains("4300 digits"));
+    assert!(get_refusal(deep(100_000).as_bytes()).contains("more"));
+    assert!(get_refusal(format!("{{\"x\": {}", "[".repeat(100_000)).as_bytes()).contains("too deep"));
+    assert!(get_refusal(format!("{{\"key\": {}}}", "1".repeat(4301)).as_bytes()).contains("4300 digits"));
     assert!(lines(b"1\n2\n3\n4\n5", &own(), CAPS).unwrap_err().text.contains("4 keys"));
 }
 
@@ -95,5 +96,5 @@ fn invalid_json_is_rejected() {
     ] {
         assert!(body(text.as_bytes(), &own(), CAPS).is_err(), "{text}");
     }
-    assert!(refused(b"{\"key\":\"\xff\"}").contains("UTF-8"));
+    assert!(get_refusal(b"{\"key\":\"\xff\"}").contains("UTF-8"));
 }

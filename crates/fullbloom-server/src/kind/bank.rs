@@ -152,7 +152,7 @@ impl Kind for FilterBank {
     fn keying(&self) -> Keying {
         Keying::Pairs(FilterBank::hasher(self).of(Domain::Text))
     }
-    /// The keys that its owners were sized for, those of one owner if there is none yet.
+    /// The keys that its owners were sized for, those of one owner if no owner has been added yet.
     fn capacity(&self) -> u64 {
         self.plan().capacity.saturating_mul(self.len().max(1))
     }
@@ -207,7 +207,7 @@ impl Kind for FilterBank {
             ("nbytes", Value::Number(FilterBank::nbytes(self))),
             ("line_bytes", Value::Number(self.line_bytes())),
             ("directory_bytes", Value::Number(self.directory_bytes())),
-            ("key_domains", Value::Text(FilterBank::hasher(self).added().to_string())),
+            ("key_domains", Value::Text(FilterBank::hasher(self).domains().to_string())),
         ]
     }
     fn container(&self) -> Container<'_> {
@@ -245,7 +245,7 @@ impl Kind for FilterBank {
         })
     }
     fn record(&mut self, domains: KeyDomains) {
-        self.hasher_mut().added_mut().insert(domains);
+        self.hasher_mut().domains_mut().insert(domains);
     }
     fn clear(&mut self) -> Result<()> {
         Ok(FilterBank::clear(self)?)
@@ -254,7 +254,7 @@ impl Kind for FilterBank {
         match other.as_any().downcast_ref::<FilterBank>() {
             Some(other) => Ok(FilterBank::merge(self, other)?),
             None => {
-                let text = format!("a {} cannot take in a {}", ROW.class, other.variant().class);
+                let text = format!("a {} cannot be merged with a {}", ROW.class, other.variant().class);
                 Err(Fault::new(Code::Incompatible, text))
             }
         }

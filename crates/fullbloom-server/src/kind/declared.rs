@@ -75,7 +75,7 @@ macro_rules! constructor {
     (built $Class:ident $positional:tt $named:tt) => {
         pub(super) fn create(_: &Spec, _: KeyHasher) -> Result<Box<dyn Kind>> {
             Err(Fault::new(crate::fault::Code::Unsupported, concat!(
-                "a ", stringify!($Class), " is built of all its keys at once: build it in a process, then send its file"
+                "a ", stringify!($Class), " is built from all its keys at once: build it in a process, then send its file"
             )))
         }
 
@@ -105,61 +105,8 @@ macro_rules! constructor {
         }
     };
     // A growing filter starts small.
-    (@bytes initial_capacity $($p:ident)*) => { Core::made_bytes };
+    (@bytes initial_capacity $($p:ident)*) => { Core::first_stage_bytes };
     (@bytes $($p:ident)*) => { Core::cell_bytes };
-}
-
-/// The methods that depend on how keys are added.
-macro_rules! add_methods {
-    (open [key value]) => {
-        fn add_pairs(&mut self, hashes: &[u64], values: &[u64]) -> Result<()> {
-            Ok(self.put_hashes(hashes, values, None)?)
-        }
-
-        fn values(&self, hashes: &[u64], values: &mut [u64]) -> Result<()> {
-            self.get_hashes(hashes, values);
-            Ok(())
-        }
-
-        fn clear(&mut self) -> Result<()> {
-            Core::clear(self)?;
-            Filter::hasher_mut(self).added_mut().clear();
-            Ok(())
-        }
-    };
-    (open $entry:tt) => {
-        fn add(&mut self, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
-            Ok(Addable::add_hashes(self, hashes, new)?)
-        }
-
-        fn clear(&mut self) -> Result<()> {
-            Ok(Addable::empty(self)?)
-        }
-
-        fn advance(&mut self, now: f64) -> Result<u64> {
-            match self.pass_time(now) {
-                Some(passed) => Ok(passed?),
-                None => Err(self.unsupported("advance the time: it has no window of time")),
-            }
-        }
-    };
-    (built [key value]) => {
-        fn add_pairs(&mut self, hashes: &[u64], values: &[u64]) -> Result<()> {
-            values.iter().try_for_each(|&value| self.check_settable(value))?;
-            hashes.iter().zip(values).try_for_each(|(&hash, &value)| self.set_hash(hash, value).map(drop))?;
-            Ok(())
-        }
-
-        fn values(&self, hashes: &[u64], values: &mut [u64]) -> Result<()> {
-            self.get_hashes(hashes, 0, values);
-            Ok(())
-        }
-
-        fn lacks_value(&self, hash: u64) -> bool {
-            self.get_hash(hash).is_none()
-        }
-    };
-    (built $entry:tt) => {};
 }
 
 /// The methods of one capability. A capability without a method in the trait adds nothing.
@@ -189,7 +136,7 @@ macro_rules! capability {
                 Some(other) => Ok(Mergeable::take_in(self, other)?),
                 None => Err(Fault::new(
                     crate::fault::Code::Incompatible,
-                    format!("a {} cannot take in a {}", self.variant().class, other.variant().class),
+                    format!("a {} cannot be merged with a {}", self.variant().class, other.variant().class),
                 )),
             }
         }
@@ -198,18 +145,19 @@ macro_rules! capability {
 }
 
 macro_rules! kind {
-    ({ $ID:ident $module:ident $family:ident $when:ident $entry:tt [$($can:ident)*] }
+    ({ $ID:ident $module:ident $family:ident $when:ident [$($can:ident)*] }
         $Class:ident $summary:tt $positional:tt $named:tt $rest:tt $shown:tt
     ) => {
         mod $module {
             use fullbloom_core::$family::$Class as Core;
             use fullbloom_core::container::Container;
+            use fullbloom_core::entries::Entries;
             use fullbloom_core::key::{KeyDomains, KeyHasher};
             use fullbloom_core::registry::{self, Variant};
             use fullbloom_core::structure::parts::Parts;
             #[allow(unused_imports)] // of what it can do
             use fullbloom_core::structure::{
-                Addable, CellCounts, CellStats, Countable, Declared, Filter, Loadable, Mergeable, Positioned, Removable, Value,
+                CellCounts, CellStats, Countable, Declared, Filter, Loadable, Mergeable, Positioned, Removable, Value,
             };
             use std::any::Any;
 
@@ -276,7 +224,36 @@ macro_rules! kind {
                 fn as_any(&self) -> &dyn Any {
                     self
                 }
-                add_methods!($when $entry);
+                fn add(&mut self, hashes: &[u64], new: Option<&mut [u8]>) -> Result<()> {
+                    match self.add_keys(hashes, new) {
+                        Some(done) => Ok(done?),
+                        None => Err(self.unsupported("add keys")),
+                    }
+                }
+                fn add_pairs(&mut self, hashes: &[u64], values: &[u64]) -> Result<()> {
+                    match self.put_values(hashes, values, None) {
+                        Some(done) => Ok(done?),
+                        None => Err(self.unsupported("add keys with a value")),
+                    }
+                }
+                fn values(&self, hashes: &[u64], values: &mut [u64]) -> Result<()> {
+                    self.read_values(hashes, values).ok_or_else(|| self.unsupported("return the value of a key"))
+                }
+                fn lacks_value(&self, hash: u64) -> bool {
+                    Entries::lacks_value(self, hash)
+                }
+                fn clear(&mut self) -> Result<()> {
+                    match self.forget_all() {
+                        Some(done) => Ok(done?),
+                        None => Err(self.unsupported("be cleared")),
+                    }
+                }
+                fn advance(&mut self, now: f64) -> Result<u64> {
+                    match self.advance_to(now) {
+                        Some(expired) => Ok(expired?),
+                        None => Err(self.unsupported("advance the time: it has no window of time")),
+                    }
+                }
                 $(capability!($can);)*
             }
         }
@@ -289,13 +266,13 @@ macro_rules! kinds {
         $ID:ident = $number:literal, $module:ident $name:literal, $family:ident::$Class:ident;
         adds: $when:ident $entry:tt, can: $can:tt, $($rest:tt)*
     })*) => {
-        $(fullbloom_core::$Class! { crate::kind::declared::kind ! { $ID $module $family $when $entry $can } })*
+        $(fullbloom_core::$Class! { crate::kind::declared::kind ! { $ID $module $family $when $can } })*
 
         /// Creates a filter and checks its options.
         pub(super) fn create(spec: &Spec, hasher: KeyHasher) -> Result<Box<dyn Kind>> {
             match registry_row(&spec.kind)?.id {
                 $($number => $module::create(spec, hasher),)*
-                _ => Err(Fault::invalid("the kind is of no row")),
+                _ => Err(Fault::invalid("unknown kind")),
             }
         }
 
@@ -303,7 +280,7 @@ macro_rules! kinds {
         pub(super) fn nbytes_for(spec: &Spec) -> Result<u64> {
             match registry_row(&spec.kind)?.id {
                 $($number => $module::nbytes(spec),)*
-                _ => Err(Fault::invalid("the kind is of no row")),
+                _ => Err(Fault::invalid("unknown kind")),
             }
         }
 

@@ -58,7 +58,7 @@ impl Keying {
         if words.is_multiple_of(self.width()) {
             return Ok(());
         }
-        Err(Fault::invalid("a key of a bank is a pair: give each key behind its owner"))
+        Err(Fault::invalid("a key of a bank is a pair: give the owner before each key"))
     }
 
     /// The position of a key's words among those of several keys.

@@ -63,7 +63,7 @@ pub trait Kind: Any + Send + Sync {
     fn epoch(&self) -> u64 {
         self.nbytes()
     }
-    /// The model rate by the number of keys, without a look at the cells, if there is a law for it.
+    /// The model rate by the number of keys, without reading the cells, if there is a law for it.
     fn fpr_by_count(&self) -> Option<f64> {
         None
     }

@@ -1,5 +1,9 @@
 //! The log: changes are on disk before they are acknowledged.
 //!
+//! Each block records how far the log had been synced when the block was written, and `synced` records it for the whole
+//! log. Recovery can therefore distinguish the unreadable end of a log after a crash from damage to synced data, which it
+//! reports. Each segment names its predecessor, and the manifest names the oldest segment.
+//!
 //! * [`record`]: one change; `pending`: those that wait to be written;
 //! * [`segment`]: a file of blocks of records, and its reader;
 //! * `start`: where a log continues, and its new segment;

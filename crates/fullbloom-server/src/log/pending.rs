@@ -1,6 +1,6 @@
 //! [`Pending`]: the records that wait for the writing thread, and the memory charged for them.
 
-use crate::budget::Held;
+use crate::budget::Reservation;
 
 /// The most bytes that may wait to be written. Beyond that changes are refused, because the disk is too slow.
 const MAX_PENDING: usize = 256 << 20;
@@ -15,7 +15,7 @@ pub(super) struct Pending {
     /// A block: an empty head, then records.
     pub(super) block: Vec<u8>,
     /// The memory charged for it.
-    pub(super) held: Option<Held>,
+    pub(super) held: Option<Reservation>,
     pub(super) records: u32,
     /// The number of the next record.
     pub(super) next: u64,

@@ -226,7 +226,7 @@ impl StoredRecord {
         let mut words = self.words();
         let domains = match self.op {
             op::ADD_HASHED | op::PAIRS_HASHED => KeyDomains::HASHED,
-            op::ADD_TYPED | op::PAIRS_TYPED if !words.is_empty() => KeyDomains::numbered(words.remove(0))
+            op::ADD_TYPED | op::PAIRS_TYPED if !words.is_empty() => KeyDomains::from_number(words.remove(0))
                 .ok_or_else(|| Fault::new(Code::Format, "the log has keys of an unknown type; use a newer release"))?,
             _ => KeyDomains::TEXT,
         };

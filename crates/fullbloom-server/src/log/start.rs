@@ -39,8 +39,8 @@ impl Start {
 fn find_reusable(folder: &Path, path: &Path, start: &Start) -> Option<(File, Header)> {
     let begun = Segment::open(path, start.next).ok().filter(Segment::is_empty)?;
     let Head::Sound(header) = begun.head else { return None };
-    let alike = header.fingerprint == start.fingerprint && header.filter_bytes == start.filter_bytes;
-    let file = OpenOptions::new().write(true).open(path).ok().filter(|_| alike)?;
+    let is_same = header.fingerprint == start.fingerprint && header.filter_bytes == start.filter_bytes;
+    let file = OpenOptions::new().write(true).open(path).ok().filter(|_| is_same)?;
     // The process that began it may have ended before it was on disk.
     let synced = file.sync_all().and_then(|()| File::open(folder)?.sync_all());
     synced.ok().map(|()| (file, header))

@@ -17,7 +17,7 @@ use super::segment::{self, Header};
 use super::start::{Start, begin};
 use super::synced::{CurrentSegment, Progress, Synced, SyncedFile, stopping_fault};
 use super::{Durability, Record};
-use crate::budget::{Budget, Held};
+use crate::budget::{Budget, Reservation};
 use crate::fault::{Code, Fault, Result};
 use crate::fault_points::reach;
 
@@ -342,7 +342,7 @@ struct Writer {
     /// The length of the segment, in complete blocks.
     length: u64,
     /// The memory charged for the block that is being written.
-    held: Option<Held>,
+    held: Option<Reservation>,
     unsynced: bool,
 }
 
@@ -361,7 +361,7 @@ impl Writer {
                 if block.capacity() > KEPT {
                     block = Vec::new();
                 }
-                self.held.iter_mut().for_each(Held::release);
+                self.held.iter_mut().for_each(Reservation::release);
                 self.record_written(last);
             }
             if self.unsynced && (self.mode == Durability::Always || rotate || stop) {

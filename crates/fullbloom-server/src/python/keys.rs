@@ -38,7 +38,7 @@ fn parse_form(name: &str) -> Result<Form> {
         "hashes" => Ok(Form::Hashes(KeyDomains::HASHED)),
         "json" => Ok(Form::Json),
         "ndjson" => Ok(Form::JsonLines),
-        _ => match name.strip_prefix("hashes of ").and_then(KeyDomains::named) {
+        _ => match name.strip_prefix("hashes of ").and_then(KeyDomains::from_name) {
             Some(domains) => Ok(Form::Hashes(domains)),
             None => Err(Fault::invalid("keys are lines, one, packed, hashes, hashes of a type, json or ndjson")),
         },
@@ -179,7 +179,7 @@ fn hash_unpaired(store: &Store, entry: &Entry, form: &str, body: &[u8]) -> Resul
 /// The warning for a lookup of keys of a type that was never added. In-process filters warn once; the service attaches
 /// the warning to every reply, because it does not know which client has seen it.
 fn type_warning(filter: &dyn Kind, domains: KeyDomains) -> Option<String> {
-    let surprise = filter.hasher().added_mut().surprise(domains)?;
+    let surprise = filter.hasher().domains_mut().surprise(domains)?;
     Some(format!(
         "{surprise}; equal texts and numbers are different keys, so none of them is found: send keys of the type that \
          was added, in JSON or Arrow (a line of text/plain is text)"
@@ -284,7 +284,7 @@ pub(super) fn hash_body<'py>(
             .ok_or_else(|| Fault::invalid(format!("no hash is called {hash:?}")))?;
         let hasher = match &secret {
             Some(secret) => KeyHasher::keyed(seed, secret),
-            None => KeyHasher::based(seed, base),
+            None => KeyHasher::with_base(seed, base),
         };
         let caps = Caps { keys: most_keys, key_bytes };
         match parse_form(form)? {

@@ -1,4 +1,4 @@
-//! [`Held`]: memory that Python holds for a request or a response.
+//! [`SharedReservation`]: memory that Python holds for a request or a response.
 
 use parking_lot::Mutex;
 use pyo3::prelude::*;
@@ -8,10 +8,10 @@ use crate::budget;
 
 /// Memory charged to the service's budget until the end of a `with` block, or `release`.
 #[pyclass(frozen, module = "fullbloom_server")]
-pub(crate) struct Held(Mutex<budget::Held>);
+pub(crate) struct SharedReservation(Mutex<budget::Reservation>);
 
 #[pymethods]
-impl Held {
+impl SharedReservation {
     /// Charges more bytes; a fault (`overloaded`, `limit`) if they are not available.
     fn grow(&self, py: Python<'_>, nbytes: u64) -> PyResult<()> {
         self.0.lock().grow(nbytes).map_err(|fault| to_exception(py, &fault))
@@ -47,9 +47,9 @@ impl Held {
 impl Service {
     /// Charges memory held for a client, as a context manager. Faults: `overloaded` if clients hold too much now,
     /// `limit` if the budget is smaller than that. Takes no lock, so an event loop may call it.
-    fn hold(&self, py: Python<'_>, nbytes: u64) -> PyResult<Held> {
+    fn hold(&self, py: Python<'_>, nbytes: u64) -> PyResult<SharedReservation> {
         let held = self.store.budget().take(nbytes).map_err(|fault| to_exception(py, &fault))?;
-        Ok(Held(Mutex::new(held)))
+        Ok(SharedReservation(Mutex::new(held)))
     }
 
     /// The bytes held for clients: now, the limit, the maximum so far, and how often a request was refused.

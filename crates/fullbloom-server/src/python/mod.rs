@@ -29,7 +29,7 @@ mod stats;
 mod waiting;
 
 pub(crate) use files::Dump;
-pub(crate) use memory::Held;
+pub(crate) use memory::SharedReservation;
 pub(crate) use service::Service;
 pub(crate) use waiting::Waiting;
 
@@ -76,9 +76,9 @@ mod fullbloom_server {
     #[pymodule_export]
     use super::Fault;
     #[pymodule_export]
-    use super::Held;
-    #[pymodule_export]
     use super::Service;
+    #[pymodule_export]
+    use super::SharedReservation;
     #[pymodule_export]
     use super::Waiting;
     #[pymodule_export]

@@ -25,7 +25,7 @@ fn surprise_of(entry: &Entry) -> Option<String> {
     if !entry.has_texts_looked_up() {
         return None;
     }
-    entry.peek().hasher().added_mut().surprise(KeyDomains::TEXT).map(|surprise| surprise.to_string())
+    entry.peek().hasher().domains_mut().surprise(KeyDomains::TEXT).map(|surprise| surprise.to_string())
 }
 
 fn set(dict: &Bound<'_, PyDict>, name: &str, value: &Value) -> PyResult<()> {
@@ -135,7 +135,7 @@ impl Service {
     }
 
     /// The filters that were changed or queried since they were last sampled: number and activity.
-    fn due(&self, py: Python<'_>) -> Vec<(u64, u64)> {
+    fn list_due(&self, py: Python<'_>) -> Vec<(u64, u64)> {
         let store = &self.store;
         py.detach(|| {
             let entries = store.filters();

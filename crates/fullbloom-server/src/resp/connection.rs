@@ -23,8 +23,8 @@ use super::server::{Buffers, Server};
 use super::server::{Shutdown, wait_for_shutdown};
 use super::session::{NextStep, Session};
 use super::stream::Stream;
-use crate::blocking::aside;
-use crate::budget::Held;
+use crate::blocking::run_blocking;
+use crate::budget::Reservation;
 
 /// The number of bytes read at once, unless more are known to follow.
 const READ: usize = 64 << 10;
@@ -45,7 +45,7 @@ struct Connection {
     parser: Parser,
     buffers: Buffers,
     /// The memory charged for the input.
-    held: Held,
+    held: Reservation,
     place: Arc<Place>,
     since: Instant,
     /// When the rest of an incomplete command must have arrived.
@@ -239,7 +239,8 @@ impl Connection {
                 self.buffers.output.clear();
                 // The first chunk computes the checksums of the whole file.
                 let output = &mut self.buffers.output;
-                let read = if at == 0 { aside(|| file.append(at..end, output)) } else { file.append(at..end, output) };
+                let read =
+                    if at == 0 { run_blocking(|| file.append(at..end, output)) } else { file.append(at..end, output) };
                 read.map_err(|fault| io::Error::other(fault.text))?;
                 at = end;
                 written = self.send(until).await;

@@ -203,7 +203,7 @@ async fn serve_connection(
     };
     tokio::select! {
         () = whole => {}
-        () = place.evicted() => {}
+        () = place.wait_for_eviction() => {}
         () = wait_for_shutdown(&mut now, Shutdown::Now) => {}
     }
 }

@@ -359,14 +359,14 @@ mod tests {
         Ok(found)
     }
 
-    fn whole(bytes: &[u8]) -> Result<Vec<Vec<Vec<u8>>>, ParseError> {
+    fn parse_all(bytes: &[u8]) -> Result<Vec<Vec<Vec<u8>>>, ParseError> {
         commands(bytes, &[], &CAPS)
     }
 
     #[test]
     fn input_split_anywhere_gives_the_same_commands() {
         let bytes = b"*2\r\n$4\r\nECHO\r\n$0\r\n\r\n*0\r\nPING  x\r\n*-1\r\n\r\n*3\r\n$6\r\nBF.ADD\r\n$1\r\na\r\n$13\r\n\r\n$1\r\n*2\r\nabc\r\nset \"a b\\x41\\n\" 'c\\'d'\n";
-        let expected = whole(bytes).unwrap();
+        let expected = parse_all(bytes).unwrap();
         assert_eq!(expected.len(), 7);
         assert_eq!(expected[5][2], b"\r\n$1\r\n*2\r\nabc");
         assert_eq!(expected[6], [&b"set"[..], b"a bA\n", b"c'd"]);
@@ -400,12 +400,12 @@ mod tests {
             (unended.as_bytes(), "too big inline request"),
         ];
         for (bytes, text) in cases {
-            assert_eq!(whole(bytes), Err(ParseError::Protocol(text.into())), "{}", bytes.escape_ascii());
+            assert_eq!(parse_all(bytes), Err(ParseError::Protocol(text.into())), "{}", bytes.escape_ascii());
         }
         let three = format!("*3\r\n{0}{0}{0}", format!("$900\r\n{}\r\n", "x".repeat(900)));
-        assert_eq!(whole(three.as_bytes()), Err(ParseError::Protocol("too big request".into())));
+        assert_eq!(parse_all(three.as_bytes()), Err(ParseError::Protocol("too big request".into())));
         for bytes in [&b"POST / HTTP/1.1\r\n"[..], b"GET / HTTP/1.1\r\nHost: x\r\n"] {
-            assert_eq!(whole(bytes), Err(ParseError::Http));
+            assert_eq!(parse_all(bytes), Err(ParseError::Http));
         }
         let unknown = Caps::before_auth();
         let refused = |bytes| commands(bytes, &[], &unknown).unwrap_err();
@@ -429,7 +429,7 @@ mod tests {
                 let at = draw(bytes.len());
                 bytes[at] = draw(256) as u8;
             }
-            let once = whole(&bytes);
+            let once = parse_all(&bytes);
             let mut cuts: Vec<usize> = (0..3).map(|_| draw(bytes.len() + 1)).collect();
             cuts.sort_unstable();
             assert_eq!(commands(&bytes, &cuts, &CAPS), once, "{} {cuts:?}", bytes.escape_ascii());

@@ -1,4 +1,4 @@
-//! [`Places`]: the places for connections of a port, and which connection makes room for a new one when all are taken.
+//! [`Places`]: the places for connections of a port, and which connection is closed for a new one when all are taken.
 //!
 //! A connection is a stranger until a whole command of it was authorized. Afterwards it waits whenever the service
 //! waits for its client: for the next command, the rest of one, or until it reads its replies. When all places are
@@ -15,10 +15,10 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-/// How long a connection that makes room may take to close, and how many are asked to.
+/// How long a connection that gives up its place may take to close, and how many are asked to.
 const CLOSING: Duration = Duration::from_millis(50);
 const TRIES: usize = 3;
-/// How long a new connection may take to send its first command before it has to make room.
+/// How long a new connection may take to send its first command before it may lose its place.
 const GRACE: Duration = Duration::from_millis(200);
 
 /// The states of a connection.
@@ -100,7 +100,7 @@ impl Place {
     }
 
     /// Waits until the connection must close.
-    pub(super) async fn evicted(&self) {
+    pub(super) async fn wait_for_eviction(&self) {
         self.evicted.notified().await;
     }
 
@@ -185,7 +185,7 @@ impl Places {
         false
     }
 
-    /// The connection that has to make room, and its state.
+    /// The connection that must give up its place, and its state.
     fn find_longest(&self) -> Option<(Arc<Place>, u8)> {
         let strangers = self.strangers.lock();
         let stranger = strangers.values().find(|place| place.is_in(state::STRANGER)).cloned();
@@ -273,7 +273,7 @@ mod tests {
             let places = places.clone();
             async move { enter(&places).await }
         });
-        second.place.evicted().await;
+        second.place.wait_for_eviction().await;
         assert!(is_evicted(&second) && !is_evicted(&first) && !is_evicted(&client));
         // An evicted connection executes no command.
         assert!(!places.admit(&second.place));

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use crate::budget::Held;
+use crate::budget::Reservation;
 use crate::fault::{Fault, Result};
 use crate::store::Snapshot;
 
@@ -20,7 +20,7 @@ pub struct Reply {
     /// The file of a filter, to send after the bytes, and then the end of its line.
     pub file: Option<Arc<Snapshot>>,
     /// The memory charged beyond [`FREE`]. Without it, replies are unlimited.
-    pub held: Option<Held>,
+    pub held: Option<Reservation>,
     /// Why replies are missing: memory ran out.
     pub fault: Option<Fault>,
     /// The bytes that fit before more must be charged.
@@ -236,7 +236,7 @@ impl Reply {
 mod tests {
     use super::*;
 
-    fn written(is_resp3: bool, write: impl FnOnce(&mut Reply)) -> String {
+    fn render(is_resp3: bool, write: impl FnOnce(&mut Reply)) -> String {
         let mut reply = Reply { is_resp3, ..Reply::default() };
         write(&mut reply);
         String::from_utf8_lossy(&reply.out).into_owned()
@@ -280,7 +280,7 @@ mod tests {
             (|r| r.verbatim("a"), "$1\r\na\r\n", "=5\r\ntxt:a\r\n"),
         ];
         for (i, (write, two, three)) in cases.into_iter().enumerate() {
-            assert_eq!((written(false, write).as_str(), written(true, write).as_str()), (two, three), "{i}");
+            assert_eq!((render(false, write).as_str(), render(true, write).as_str()), (two, three), "{i}");
         }
     }
 }

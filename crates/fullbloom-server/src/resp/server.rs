@@ -22,7 +22,7 @@ pub struct Options {
     pub address: String,
     /// Certificate and key, if connections are encrypted.
     pub tls: Option<Arc<rustls::ServerConfig>>,
-    /// Who may do what. Without it everybody may do everything; then the address must be a loopback address.
+    /// Without an authenticator, every client has full access, and the address must be a loopback address.
     pub authenticator: Option<Arc<Authenticator>>,
     /// True allows `KEYS`, whose cost grows with the number of filters.
     pub keys: bool,

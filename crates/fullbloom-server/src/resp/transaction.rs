@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::error::{CommandError, CommandResult};
 use super::parser::{Args, Caps, Parser, Progress};
 use super::reply::Reply;
-use crate::budget::{Budget, Held};
+use crate::budget::{Budget, Reservation};
 use crate::fault::Result;
 
 /// The bytes of a transaction that are not charged to the budget.
@@ -17,7 +17,7 @@ pub(super) struct Transaction<C> {
     /// Their words, as they arrived.
     bytes: Vec<u8>,
     /// The memory charged beyond the first [`FREE`] bytes.
-    held: Held,
+    held: Reservation,
     /// True once a command was refused.
     aborted: bool,
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::error::{CommandError, CommandResult};
-use crate::budget::{Budget, Held};
+use crate::budget::{Budget, Reservation};
 use crate::fault::Fault;
 use crate::kind::Settings;
 use crate::store::Snapshot;
@@ -39,7 +39,7 @@ pub(super) struct Incoming {
     total: usize,
     used: Instant,
     /// The memory charged for the bytes received, not for the length stated.
-    held: Held,
+    held: Reservation,
     /// The clients that sent chunks. When the last of them disconnects, the transfer is dropped.
     clients: HashSet<u64>,
 }

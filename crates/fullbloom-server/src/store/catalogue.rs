@@ -1,4 +1,8 @@
 //! Names: create, find, drop, rename, expire; and the names of other nodes.
+//!
+//! A change of names is one record and one step in memory. Who owns a name, and in which version, is checked under the
+//! lock of names. A filter that arrives complete is written to its file before the names change, without a lock
+//! (`files`); checkpoints keep the file, and it is removed unless a record names it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,7 +14,7 @@ use super::entry::{self, Place};
 use super::files::SMALL;
 use super::target::{Conflict, Versions};
 use super::{Entry, Lsn, Settings, Store, Target, now};
-use crate::blocking::aside;
+use crate::blocking::run_blocking;
 use crate::fault::{Code, Fault, Result};
 use crate::kind::{self, Kind, Spec};
 use crate::log::Record;
@@ -80,7 +84,7 @@ impl Store {
     pub(super) fn check_local(&self, name: &str) -> Result<()> {
         match self.remote_names.read().get(name) {
             None => Ok(()),
-            Some(node) => Err(Fault::new(Code::Elsewhere, format!("{name} lives on {node}"))),
+            Some(node) => Err(Fault::new(Code::Elsewhere, format!("{name} is stored on {node}"))),
         }
     }
 
@@ -155,7 +159,7 @@ impl Store {
         settings.spec.check()?;
         let create = || kind::create(&settings.spec, self.master.hasher(&settings.spec));
         // The kernel takes a second to supply a gigabyte of zeros.
-        let mut filter = if nbytes < entry::SMALL { create() } else { aside(create) }?;
+        let mut filter = if nbytes < entry::SMALL { create() } else { run_blocking(create) }?;
         filter.bound(self.options.limits.filter_bytes);
         self.create_entry(name, settings, filter, expires, Contents::Empty, Conflict::Refuse, room)
     }
@@ -249,7 +253,7 @@ impl Store {
         Fault::new(Code::Limit, text)
     }
 
-    #[allow(clippy::too_many_arguments)] // the parts of an entry, and what is asked of its name
+    #[allow(clippy::too_many_arguments)] // the parts of an entry, and what its name must be
     /// Creates an entry, in one record of the log. Its file is written first, and removed after a fault.
     fn create_entry(
         &self,

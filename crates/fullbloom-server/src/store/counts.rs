@@ -20,8 +20,8 @@ use fullbloom_core::structure::CellCounts;
 
 use super::Entry;
 use super::entry::SMALL;
-use super::stats::{FilterStats, Known};
-use crate::blocking::aside;
+use super::stats::{Cached, FilterStats};
+use crate::blocking::run_blocking;
 use crate::kind::Kind;
 
 /// The words counted while changes wait: 0.01 ms of work for bits, 0.3 ms for cells that straddle words.
@@ -51,12 +51,12 @@ impl Entry {
         }
         let asked = Instant::now();
         let last = &self.large().last_count;
-        let mut known = last.try_lock().unwrap_or_else(|| aside(|| last.lock()));
+        let mut known = last.try_lock().unwrap_or_else(|| run_blocking(|| last.lock()));
         let lsn = self.lsn.load(Ordering::Acquire);
         if let Some(known) = known.as_ref().filter(|known| known.begun >= asked || known.is_of(lsn)) {
             return known.value.clone();
         }
-        known.insert(Known::of(&self.lsn, || Arc::new(self.count_cells()))).value.clone()
+        known.insert(Cached::of(&self.lsn, || Arc::new(self.count_cells()))).value.clone()
     }
 
     /// The numbers of the filter, without a count of its cells if it is large.
@@ -91,7 +91,7 @@ impl Entry {
         Some(fpr > filter.target_fpr())
     }
 
-    fn is_usable(&self, fpr: &Known<f64>) -> bool {
+    fn is_usable(&self, fpr: &Cached<f64>) -> bool {
         let is_recent = fpr.ended.elapsed() < (fpr.ended - fpr.begun) * REUSES;
         is_recent || fpr.is_of(self.lsn.load(Ordering::Acquire))
     }
@@ -99,14 +99,14 @@ impl Entry {
     /// The rate of a large filter, by the number of its keys or by the last count.
     fn fpr_of_large(&self) -> f64 {
         let last = &self.large().last_fpr;
-        let mut known = last.try_lock().unwrap_or_else(|| aside(|| last.lock()));
+        let mut known = last.try_lock().unwrap_or_else(|| run_blocking(|| last.lock()));
         if let Some(known) = known.as_ref().filter(|known| self.is_usable(known)) {
             return known.value;
         }
         let by_keys = || self.peek().fpr_by_count();
         let by_cells = || self.count_in_slices().map(|stats| stats.fpr);
         // Without a pause for changes, unlike other work over a whole filter: it is rare enough by itself.
-        let found = Known::of(&self.lsn, || by_keys().or_else(by_cells).unwrap_or_else(|| self.peek().fpr()));
+        let found = Cached::of(&self.lsn, || by_keys().or_else(by_cells).unwrap_or_else(|| self.peek().fpr()));
         known.insert(found).value
     }
 
@@ -146,7 +146,7 @@ impl Entry {
             drop(filter);
             // Otherwise the system may suspend this thread in the middle of a slice, while changes wait.
             if self.lsn.load(Ordering::Acquire) != lsn {
-                aside(|| std::thread::sleep(begun.elapsed().min(LONGEST_PAUSE)));
+                run_blocking(|| std::thread::sleep(begun.elapsed().min(LONGEST_PAUSE)));
             }
         }
         let filter = self.read();

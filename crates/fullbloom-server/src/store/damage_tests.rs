@@ -20,7 +20,7 @@ fn bloom(capacity: u64) -> Settings {
     Settings::of(Spec { kind: "bloom".into(), seed: 5, ..Spec::default() }.with("capacity", capacity))
 }
 
-fn added(store: &Store, name: &[u8], hashes: &[u64]) -> Result<()> {
+fn add(store: &Store, name: &[u8], hashes: &[u64]) -> Result<()> {
     let entry = store.get(name)?;
     let lsn = store.add(&entry, hashes, &mut vec![0; hashes.len()])?;
     store.log().wait_blocking(lsn.0)
@@ -48,13 +48,13 @@ fn fill_store(folder: &Path, segments: u64) -> Result<Store> {
     let mut keyed = bloom(100);
     keyed.spec.keyed = true;
     store.create(b"keyed", keyed.clone())?;
-    added(&store, b"small", &[1, 2])?;
+    add(&store, b"small", &[1, 2])?;
     if segments > 0 {
         store.checkpoint()?;
     }
     for segment in 0..segments.max(1) {
         for name in ["small", "large", "keyed"] {
-            added(&store, name.as_bytes(), &[draws.next(), draws.next()])?;
+            add(&store, name.as_bytes(), &[draws.next(), draws.next()])?;
         }
         keyed.spec.seed += 1;
         let (_, lsn) = store.create(format!("late{segment}").as_bytes(), keyed.clone())?;
@@ -169,7 +169,7 @@ fn salvage_recovers_records_after_damage() -> Result<()> {
     let keys: Vec<u64> = (0..500).map(|key| Draws(key).next()).collect();
     let store = open_store(folder.path())?;
     store.create(b"a", bloom(100_000))?;
-    keys.iter().try_for_each(|key| added(&store, b"a", &[*key]))?;
+    keys.iter().try_for_each(|key| add(&store, b"a", &[*key]))?;
     drop(store);
     let (_, path) = segment::list(&folder.path().join("log"))?.pop().unwrap();
     let mut bytes = fs::read(&path).unwrap();
@@ -207,7 +207,7 @@ fn folders_of_the_first_layout_open_and_accept_changes() -> Result<()> {
             assert!(counts.iter().all(|&count| count >= 2));
             assert_eq!(store.get(b"large")?.expires(), Some(4_102_444_800_000));
             assert!(store.get(b"gone").is_err() && store.get(b"plain").is_err());
-            added(&store, b"renamed", &[1])?;
+            add(&store, b"renamed", &[1])?;
             visible_state(&store)
         };
         let store = open_store(folder.path())?;
@@ -225,7 +225,7 @@ fn a_lower_limit_loses_no_acknowledged_change() -> Result<()> {
     let keys: Vec<u64> = (0..20_000).map(|key| Draws(key).next()).collect();
     let store = open_store(folder.path())?;
     store.create(b"g", Settings::of(Spec { kind: "scalable".into(), seed: 5, ..Spec::default() }))?;
-    keys.chunks(500).try_for_each(|some| added(&store, b"g", some))?;
+    keys.chunks(500).try_for_each(|some| add(&store, b"g", some))?;
     drop(store);
     for checkpoint in [false, true] {
         let copy = copy_folder(folder.path());
@@ -233,7 +233,7 @@ fn a_lower_limit_loses_no_acknowledged_change() -> Result<()> {
         assert_eq!(has(&store, b"g", &keys), keys.len(), "after a checkpoint: {checkpoint}");
         // From here on the limit applies.
         let more: Vec<u64> = (0..100_000).map(|key| Draws(key ^ 77).next()).collect();
-        let refusal = added(&store, b"g", &more).err().map(|fault| fault.code);
+        let refusal = add(&store, b"g", &more).err().map(|fault| fault.code);
         assert!(matches!(refusal, Some(Code::Full | Code::Limit)), "{refusal:?}");
         // What was refused in part is refused again, under any limit.
         store.log().wait_blocking(store.log().next() - 1)?;
@@ -283,9 +283,9 @@ fn with_everysec_writes_do_not_wait_for_a_sync() -> Result<()> {
     let store = reopen(folder.path(), |options| options.durability = Durability::EverySecond)?;
     store.create(b"a", bloom(1000))?;
     let paused = arm(folder.path(), "log.sync", 0, Action::Pause);
-    added(&store, b"a", &[1])?;
+    add(&store, b"a", &[1])?;
     paused.wait();
-    added(&store, b"a", &[2])?;
+    add(&store, b"a", &[2])?;
     // Much less time than until the sync, which does not end.
     let end = std::time::Instant::now() + Duration::from_secs(20);
     loop {
@@ -308,14 +308,14 @@ fn a_failed_sync_ends_acknowledgements_in_every_mode() -> Result<()> {
         let store = reopen(folder.path(), |options| options.durability = durability)?;
         store.create(b"a", bloom(1000))?;
         let failing = arm(folder.path(), "log.sync", 0, Action::Fail(EIO));
-        let first = added(&store, b"a", &[1]);
+        let first = add(&store, b"a", &[1]);
         failing.wait();
         drop(failing);
         assert!(durability == Durability::EverySecond || first.is_err());
         while store.log().trouble().is_none() {
             std::thread::sleep(Duration::from_millis(1));
         }
-        let refusal = added(&store, b"a", &[2]).err().unwrap_or_else(|| panic!("acknowledged"));
+        let refusal = add(&store, b"a", &[2]).err().unwrap_or_else(|| panic!("acknowledged"));
         assert!(refusal.code == Code::ReadOnly && refusal.text.contains("restarted"), "{refusal}");
         assert!(store.checkpoint().is_err());
     }

@@ -24,8 +24,8 @@ use tokio::sync::Notify;
 use super::Snapshot;
 use super::cells::Cells;
 use super::journal::Journals;
-use super::stats::{FilterStats, Known};
-use crate::blocking::aside;
+use super::stats::{Cached, FilterStats};
+use crate::blocking::run_blocking;
 use crate::fault::{Fault, Result};
 use crate::kind::{Keying, Kind, Settings};
 
@@ -123,9 +123,9 @@ pub(super) struct LargeState {
     /// Held by tasks over the whole filter that keep changes waiting.
     pub(super) scan: Mutex<ScanState>,
     /// The last count of its cells.
-    pub(super) last_count: Mutex<Option<Known<Arc<FilterStats>>>>,
+    pub(super) last_count: Mutex<Option<Cached<Arc<FilterStats>>>>,
     /// The last rate without a count.
-    pub(super) last_fpr: Mutex<Option<Known<f64>>>,
+    pub(super) last_fpr: Mutex<Option<Cached<f64>>>,
 }
 
 /// Smaller filters are scanned and copied at once.
@@ -197,7 +197,7 @@ impl<'a> UpgradableFilter<'a> {
     /// Goes on to change it.
     pub(super) fn upgrade(self) -> (RwLockWriteGuard<'a, Box<dyn Kind>>, TaskGuard<'a>) {
         let UpgradableFilter { filter, long } = self;
-        (aside(|| RwLockUpgradableReadGuard::upgrade(filter)), long)
+        (run_blocking(|| RwLockUpgradableReadGuard::upgrade(filter)), long)
     }
 }
 
@@ -276,7 +276,7 @@ impl Entry {
     /// The filter, for a short read. A thread must not hold two such guards: see the head of this file.
     #[inline]
     pub fn read(&self) -> RwLockReadGuard<'_, Box<dyn Kind>> {
-        self.filter.try_read().unwrap_or_else(|| aside(|| self.filter.read()))
+        self.filter.try_read().unwrap_or_else(|| run_blocking(|| self.filter.read()))
     }
 
     /// [`Entry::read`] that does not wait behind a waiting change if others read the filter: a copy of a large filter
@@ -293,13 +293,14 @@ impl Entry {
     /// The filter, for a change. Private to the store, because changes must be logged.
     #[inline]
     pub(super) fn write(&self) -> RwLockWriteGuard<'_, Box<dyn Kind>> {
-        self.filter.try_write().unwrap_or_else(|| aside(|| self.filter.write()))
+        self.filter.try_write().unwrap_or_else(|| run_blocking(|| self.filter.write()))
     }
 
     /// The filter without changes; other threads continue to read it.
     pub(super) fn read_upgradable(&self) -> UpgradableFilter<'_> {
         let long = self.begin_task(&self.long_reads);
-        let filter = self.filter.try_upgradable_read().unwrap_or_else(|| aside(|| self.filter.upgradable_read()));
+        let filter =
+            self.filter.try_upgradable_read().unwrap_or_else(|| run_blocking(|| self.filter.upgradable_read()));
         UpgradableFilter { filter, long }
     }
 
@@ -351,7 +352,7 @@ impl Entry {
 
     pub(super) fn lock_scan(&self) -> parking_lot::MutexGuard<'_, ScanState> {
         let scan = &self.large().scan;
-        let whole = scan.try_lock().unwrap_or_else(|| aside(|| scan.lock()));
+        let whole = scan.try_lock().unwrap_or_else(|| run_blocking(|| scan.lock()));
         self.pause(&whole);
         whole
     }
@@ -362,7 +363,7 @@ impl Entry {
         let left = (took * PAUSES).min(LONGEST).saturating_sub(ended.elapsed());
         let changes = self.waiting.load(Ordering::Acquire) > 0 || self.lsn.load(Ordering::Acquire) != lsn;
         if changes && self.nbytes() >= SMALL && !left.is_zero() {
-            aside(|| std::thread::sleep(left));
+            run_blocking(|| std::thread::sleep(left));
         }
     }
 

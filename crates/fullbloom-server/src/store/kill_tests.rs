@@ -88,7 +88,7 @@ fn work(folder: &std::path::Path, seed: u64, mut each: impl FnMut(u64)) -> Resul
 }
 
 /// The expected state after each step, and before the first one.
-fn expected(seed: u64) -> Result<Vec<VisibleState>> {
+fn expect_states(seed: u64) -> Result<Vec<VisibleState>> {
     let store = Store::open(Options { plain: true, ..Options::default() })?;
     let (mut draws, mut states) = (Draws(seed), vec![visible_state(&store)]);
     for number in 0..STEPS {
@@ -115,11 +115,11 @@ fn a_store_killed_at_any_point_has_what_it_acknowledged_and_no_more() -> Result<
     let mut draws = Draws(40);
     for round in 0..rounds(1) {
         let seed = 100 + round;
-        let states = expected(seed)?;
+        let states = expect_states(seed)?;
         let folder = temporary();
         let counted: Vec<_> = POINTS.iter().map(|point| arm(folder.path(), point, 0, Action::Count)).collect();
         work(folder.path(), seed, |_| ())?;
-        let counts: Vec<u64> = counted.iter().map(|armed| armed.reached()).collect();
+        let counts: Vec<u64> = counted.iter().map(|armed| armed.count_reached()).collect();
         drop(counted);
         for (point, count) in POINTS.iter().zip(counts) {
             assert!(count > 0, "no step of seed {seed} reaches {point}");

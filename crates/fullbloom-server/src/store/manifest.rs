@@ -64,7 +64,7 @@ impl Manifest {
             None => Ok(None),
             Some(text) => Self::parse(&text, false)
                 .map(Some)
-                .map_err(|fault| Fault { code: fault.code, ..damaged(folder, &fault.text) }),
+                .map_err(|fault| Fault { code: fault.code, ..manifest_error(folder, &fault.text) }),
         }
     }
 
@@ -188,7 +188,7 @@ impl Manifest {
     }
 }
 
-fn damaged(folder: &Path, why: &str) -> Fault {
+fn manifest_error(folder: &Path, why: &str) -> Fault {
     Fault::new(Code::Format, format!("{}: {why}", Manifest::path(folder).display()))
 }
 

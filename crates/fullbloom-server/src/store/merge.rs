@@ -12,7 +12,7 @@ use super::files::NewFile;
 use super::journal::Run;
 use super::slices::FilterCopy;
 use super::{Entry, Lsn, Store, Target};
-use crate::blocking::aside;
+use crate::blocking::run_blocking;
 use crate::fault::Result;
 use crate::kind::{Kind, add_recorded};
 use crate::log::Record;
@@ -28,7 +28,7 @@ impl Store {
         self.log.admit()?;
         let target = target.into();
         let entry = target.entry;
-        let _one = entry.merge_lock.try_lock().unwrap_or_else(|| aside(|| entry.merge_lock.lock()));
+        let _one = entry.merge_lock.try_lock().unwrap_or_else(|| run_blocking(|| entry.merge_lock.lock()));
         let _held = self.budget.take(entry.nbytes())?;
         // A filter that must keep its version, or its limit on keys, must not change in the meantime.
         if entry.nbytes() >= SMALL

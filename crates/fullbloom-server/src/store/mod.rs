@@ -18,7 +18,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Mutex, MutexGuard, RwLock};
 
-use crate::blocking::aside;
+use crate::blocking::run_blocking;
 use crate::budget::Budget;
 use crate::fault::{Fault, Result};
 use crate::fault_points;
@@ -119,7 +119,7 @@ pub struct Store {
     catalogue_lock: Mutex<()>,
     /// The names of other nodes, with their addresses.
     remote_names: RwLock<HashMap<String, String>>,
-    /// Changes with every change of the catalogue. Whoever caches an entry compares it.
+    /// Changes with every change of the catalogue. Caches of entries compare it.
     epoch: AtomicU64,
     /// The number of the last record about names and expiries.
     catalogue_lsn: AtomicU64,
@@ -146,7 +146,7 @@ impl Store {
 
     /// Excludes other changes of the catalogue; see the head of [`entry`].
     fn lock_catalogue(&self) -> MutexGuard<'_, ()> {
-        self.catalogue_lock.try_lock().unwrap_or_else(|| aside(|| self.catalogue_lock.lock()))
+        self.catalogue_lock.try_lock().unwrap_or_else(|| run_blocking(|| self.catalogue_lock.lock()))
     }
 
     /// The bytes of cells of all filters.

@@ -4,7 +4,7 @@ use fullbloom_core::bank::Exported;
 use fullbloom_core::container::Container;
 
 use super::{Entry, Lsn, Store, Target};
-use crate::budget::Held;
+use crate::budget::Reservation;
 use crate::fault::{Fault, Result};
 use crate::kind::Kind;
 use crate::log::Record;
@@ -90,7 +90,7 @@ impl Store {
     }
 
     /// The filter of an owner as the bytes of a file, and their charge to the budget; `None` without such an owner.
-    pub fn export_owner(&self, entry: &Entry, owner: u64) -> Result<Option<(Vec<u8>, Held)>> {
+    pub fn export_owner(&self, entry: &Entry, owner: u64) -> Result<Option<(Vec<u8>, Reservation)>> {
         let filter = entry.read();
         let bank = filter.bank()?;
         let Some(nbytes) = bank.owner_bytes(owner) else { return Ok(None) };

@@ -1,4 +1,6 @@
 //! Recovery: loads the files of the manifest, then replays the log records that they do not include.
+//!
+//! Each file holds the number of its last record, so each record is applied once, even to counters.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;

@@ -39,8 +39,8 @@ impl Salvage {
         let aside = self.folder.join("damaged");
         fs::create_dir_all(&aside)?;
         let name = file.file_name().unwrap_or_default().to_string_lossy();
-        let free = |number: &usize| !aside.join(numbered(&name, *number)).exists();
-        let copy = aside.join(numbered(&name, (0..).find(free).unwrap_or(0)));
+        let free = |number: &usize| !aside.join(add_number(&name, *number)).exists();
+        let copy = aside.join(add_number(&name, (0..).find(free).unwrap_or(0)));
         // Files here are replaced, never changed, so a hard link is as good as a copy.
         fs::hard_link(file, &copy).or_else(|_| fs::copy(file, &copy).map(drop))?;
         sync(&copy).and_then(|()| sync(&aside)).map_err(std::io::Error::other)
@@ -48,6 +48,6 @@ impl Salvage {
 }
 
 /// The name of the copy with this number.
-fn numbered(name: &str, number: usize) -> String {
+fn add_number(name: &str, number: usize) -> String {
     if number == 0 { name.to_string() } else { format!("{name}.{number}") }
 }

@@ -16,7 +16,7 @@ use fullbloom_core::structure::parts::Parts;
 use super::entry::SMALL;
 use super::journal::{JournalGuard, MOST, Run};
 use super::{Entry, Snapshot};
-use crate::blocking::aside;
+use crate::blocking::run_blocking;
 use crate::budget::Budget;
 use crate::fault::Result;
 use crate::kind::Kind;
@@ -83,7 +83,7 @@ impl Entry {
         }
         let asked = Instant::now();
         let scan = &self.large().scan;
-        let mut whole = scan.try_lock().unwrap_or_else(|| aside(|| scan.lock()));
+        let mut whole = scan.try_lock().unwrap_or_else(|| run_blocking(|| scan.lock()));
         let lsn = self.lsn.load(Ordering::Acquire);
         if let Some(known) = whole.copy.upgrade().filter(|copy| copy.lsn == lsn || copy.taken_at >= asked) {
             return Ok(known);
@@ -208,7 +208,7 @@ impl Entry {
             copy_slice(filter.as_ref(), &mut parts, slice.clone(), &mut late)?;
             drop(filter);
             if is_changing {
-                aside(|| std::thread::sleep(begun.elapsed().min(LONGEST_PAUSE)));
+                run_blocking(|| std::thread::sleep(begun.elapsed().min(LONGEST_PAUSE)));
             }
             rounds += usize::from(slice.is_empty());
             at = slice.end;

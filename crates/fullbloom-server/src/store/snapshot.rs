@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use crate::budget::{Budget, Held};
+use crate::budget::{Budget, Reservation};
 use crate::fault::{Code, Fault, Result};
 use crate::kind::Kind;
 
@@ -25,7 +25,7 @@ pub struct Snapshot {
     /// The moment at which it equalled the filter.
     pub(super) taken_at: Instant,
     nbytes: u64,
-    _held: Held,
+    _held: Reservation,
 }
 
 impl std::fmt::Debug for Snapshot {
@@ -43,7 +43,7 @@ impl Snapshot {
     }
 
     /// Wraps a copy that was taken at `taken_at`.
-    pub(super) fn from_copy(filter: Box<dyn Kind>, lsn: u64, taken_at: Instant, held: Held) -> Arc<Self> {
+    pub(super) fn from_copy(filter: Box<dyn Kind>, lsn: u64, taken_at: Instant, held: Reservation) -> Arc<Self> {
         let nbytes = filter.container().nbytes() as u64;
         Arc::new(Snapshot { filter, head: OnceLock::new(), lsn, taken_at, nbytes, _held: held })
     }

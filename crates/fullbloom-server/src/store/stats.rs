@@ -57,7 +57,7 @@ impl FilterStats {
 }
 
 /// The last count, or the last rate.
-pub(super) struct Known<T> {
+pub(super) struct Cached<T> {
     pub(super) value: T,
     pub(super) begun: Instant,
     pub(super) ended: Instant,
@@ -65,13 +65,13 @@ pub(super) struct Known<T> {
     lsn: Option<u64>,
 }
 
-impl<T> Known<T> {
+impl<T> Cached<T> {
     /// Does `work` and records when; `last` is the number of the filter's last change.
     pub(super) fn of(last: &AtomicU64, work: impl FnOnce() -> T) -> Self {
         let (begun, before) = (Instant::now(), last.load(Ordering::Acquire));
         let value = work();
         let lsn = Some(before).filter(|&lsn| last.load(Ordering::Acquire) == lsn);
-        Known { value, begun, ended: Instant::now(), lsn }
+        Cached { value, begun, ended: Instant::now(), lsn }
     }
 
     /// True until the filter changes.

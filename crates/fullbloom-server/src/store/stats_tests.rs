@@ -22,7 +22,7 @@ fn add(store: &Store, entry: &Entry, keys: std::ops::Range<u64>) -> Result<Lsn> 
 }
 
 /// What the filter says in its own words.
-fn said(filter: &dyn Kind) -> (Option<f64>, f64, Vec<(&'static str, fullbloom_core::structure::Value)>) {
+fn read_stats(filter: &dyn Kind) -> (Option<f64>, f64, Vec<(&'static str, fullbloom_core::structure::Value)>) {
     (Some(filter.fill()), filter.fpr(), filter.info_with(filter.cell_stats()))
 }
 
@@ -34,7 +34,12 @@ fn stats_are_those_of_the_filter() -> Result<()> {
         for start in [0, 10_000, 20_000] {
             add(&store, &entry, start..start + 10_000)?;
             let stats = entry.count_stats();
-            assert_eq!((stats.fill, stats.fpr, stats.details.clone()), said(entry.read().as_ref()), "{}", spec.line());
+            assert_eq!(
+                (stats.fill, stats.fpr, stats.details.clone()),
+                read_stats(entry.read().as_ref()),
+                "{}",
+                spec.line()
+            );
             // A filter that did not change is not counted again.
             assert!(Arc::ptr_eq(&stats, &entry.count_stats()));
         }

@@ -243,7 +243,7 @@ fn a_log_truncated_at_any_byte_recovers_a_prefix_of_the_history() -> Result<()> 
 }
 
 /// Two filters of this capacity, with the last byte of one file changed.
-fn damaged(capacity: u64, suffix: &str) -> Result<(tempfile::TempDir, std::path::PathBuf)> {
+fn create_damaged(capacity: u64, suffix: &str) -> Result<(tempfile::TempDir, std::path::PathBuf)> {
     let folder = temporary();
     let store = open_store(folder.path())?;
     for name in ["a", "b"] {
@@ -264,7 +264,7 @@ fn damaged(capacity: u64, suffix: &str) -> Result<(tempfile::TempDir, std::path:
 #[test]
 fn damage_is_refused_by_name_or_skipped_by_salvage() -> Result<()> {
     for (capacity, suffix) in [(100_000, ".bloom"), (100, ".bundle")] {
-        let (folder, path) = damaged(capacity, suffix)?;
+        let (folder, path) = create_damaged(capacity, suffix)?;
         let fault = open_store(folder.path()).err().unwrap_or_else(|| unreachable!());
         assert!(fault.text.contains("--salvage") && fault.text.contains(suffix), "{fault}");
         let salvage = Options { salvage: true, folder: Some(folder.path().to_owned()), ..Options::default() };

@@ -31,7 +31,7 @@ class Direct:
                 records, kept, new, old = new_lines(part, job.seen, dropped=job.outputs.wants_dropped)
                 job.outputs.keep(new)
                 job.outputs.drop(old)
-                job.tally.count(records, kept, load.lost(kept))
+                job.tally.count(records, kept, load.count_lost(kept))
             job.progress.show()
 
 
@@ -55,7 +55,7 @@ class Deferred:
             self._remember(new)
             if renew:
                 remember(old, job.seen)
-            job.tally.count(records, kept, load.lost(kept, deferred=True))
+            job.tally.count(records, kept, load.count_lost(kept, deferred=True))
             job.save_in_time()
             job.progress.show()
 

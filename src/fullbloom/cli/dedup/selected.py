@@ -75,7 +75,7 @@ class Direct(_Pass):
         marks, self._lost = b"", 0.0
         while len(marks) < keys:
             added = records.add_some(self._job.seen, len(marks), self._load.step(), once=self._once)
-            self._lost += self._load.lost(added.count(1))
+            self._lost += self._load.count_lost(added.count(1))
             marks += added
         new, kept, dropped = records.part(marks, dropped=self._job.outputs.wants_dropped)
         self._write(batch, kept, dropped)
@@ -95,7 +95,7 @@ class Deferred(_Pass):
         self._renew = is_forgetful(job.seen)
 
     def _estimate_lost(self, kept: int) -> float:
-        return self._load.lost(kept, deferred=True)
+        return self._load.count_lost(kept, deferred=True)
 
     def _partition(self, batch: Batch) -> int:
         """Write, then add; records printed before a failure are added, too."""

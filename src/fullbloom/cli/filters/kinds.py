@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from fullbloom import registry
@@ -12,34 +13,40 @@ from fullbloom.cli.failures import Refusal
 Filter = Any
 
 
-def list_kinds() -> list[registry.Row]:
+@cache
+def list_kinds() -> tuple[registry.Row, ...]:
     """Return the registry rows that --kind names: those whose ``add`` takes the key alone."""
-    return [row for row in registry.rows() if registry.is_open(row, "key")]
+    return tuple(row for row in registry.rows() if registry.is_open(row, "key"))
 
 
-def list_static_kinds() -> list[registry.Row]:
+@cache
+def list_static_kinds() -> tuple[registry.Row, ...]:
     """Return the registry rows of structures built from all their lines at once."""
-    return [row for row in registry.rows() if _is_static(row)]
+    return tuple(row for row in registry.rows() if _is_static(row))
 
 
-def list_two_set_kinds() -> list[registry.Row]:
+@cache
+def list_two_set_kinds() -> tuple[registry.Row, ...]:
     """Return the registry rows of structures that separate two sets, and answer for their lines only."""
-    return [row for row in registry.rows() if registry.is_built(row, "included", "excluded")]
+    return tuple(row for row in registry.rows() if registry.is_built(row, "included", "excluded"))
 
 
-def list_maps() -> list[registry.Row]:
+@cache
+def list_maps() -> tuple[registry.Row, ...]:
     """Return the registry rows of structures built from lines with values."""
-    return [row for row in registry.rows() if registry.is_built(row, "key", "value")]
+    return tuple(row for row in registry.rows() if registry.is_built(row, "key", "value"))
 
 
-def list_built_at_once() -> list[registry.Row]:
+@cache
+def list_built_at_once() -> tuple[registry.Row, ...]:
     """Return the registry rows of structures that take no lines once they are built."""
     return list_static_kinds() + list_two_set_kinds() + list_maps()
 
 
-def list_windowed() -> list[registry.Row]:
+@cache
+def list_windowed() -> tuple[registry.Row, ...]:
     """Return the rows of --kind that take --window: a window of lines or time."""
-    return [row for row in list_kinds() if _has_parameter(row, "window")]
+    return tuple(row for row in list_kinds() if _has_parameter(row, "window"))
 
 
 def _is_static(row: registry.Row) -> bool:
@@ -93,7 +100,8 @@ def get_row(seen: Filter) -> registry.Row:
     row = registry.find_row(seen)
     if row is None:
         raise Refusal(
-            f"a {type(seen).__name__} takes no lines here: fullbloom info and convert read it, Python asks it"
+            f"cannot add or look up lines in a {type(seen).__name__}; use fullbloom info or convert, "
+            "or Python for lookups"
         )
     return row
 

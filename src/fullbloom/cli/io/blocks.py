@@ -203,7 +203,7 @@ class Batch:
         return self.header + part if self.header and part else part or self.header
 
     def join_dropped(self, part: bytes | None) -> bytes:
-        """Return the bytes to write for ``part``, the records of the second output; None is no output."""
+        """Return the bytes to write for ``part``, records of the second output; None if it has none."""
         return b"" if part is None else self.header + part
 
     def count_record_bytes(self, written: int) -> int:

@@ -83,7 +83,7 @@ class Columns:
     def _describe_damage(self, error: Exception) -> Refusal:
         what = "Parquet file" if self.kind == "parquet" else "Arrow file or stream"
         why = (str(error).splitlines() or [type(error).__name__])[0]
-        return Refusal(f"{self.name}: is no whole {what}; was it cut short? ({why})")
+        return Refusal(f"{self.name}: is not a complete {what}; was it cut short? ({why})")
 
 
 class _Rows(Batch):

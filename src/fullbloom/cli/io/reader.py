@@ -87,13 +87,13 @@ class Reader:
 
             lines = count_rows(options.files, kind)
         else:
-            lines = sum(map(count_lines, self.progress.over(blocks, blocks)))
+            lines = sum(map(count_lines, self.progress.follow_steps(blocks, blocks)))
         self.num_lines = max(lines, 1)
 
     def fill(self, targets: Sequence[Target]) -> int:
         """Read every set into its target; return how many lines or records there were."""
         return sum(
-            sum(self.progress.over(blocks, self._pass_on(blocks, target)))
+            sum(self.progress.follow_steps(blocks, self._pass_on(blocks, target)))
             for blocks, target in zip(self.sets, targets, strict=True)
         )
 

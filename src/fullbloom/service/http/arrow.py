@@ -183,7 +183,7 @@ def interleave_words(first: bytes, second: bytes) -> bytes:
 
 
 def write_flags(bits: bytes, count: int) -> bytes:
-    """Return a stream of one column of booleans, from a bit a key."""
+    """Return a stream of one column of booleans, from a bit per key."""
     return _write_stream(pa.Array.from_buffers(pa.bool_(), count, [None, pa.py_buffer(bits)]), "answer")
 
 

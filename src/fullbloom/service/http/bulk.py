@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fullbloom.service.http.asgi import Response
     from fullbloom.service.http.conditions import Versions
     from fullbloom.service.http.request import Request
-    from fullbloom.service.http.turns import Turns
+    from fullbloom.service.http.waiters import Waiters
     from fullbloom.service.node import Node
 
 #: A lookup of fewer bytes runs on the event loop: it takes less time than a hand-over to a thread.
@@ -31,9 +31,9 @@ def is_bulk(request: Request) -> bool:
 class BulkHandler:
     """Responds to requests about keys."""
 
-    def __init__(self, node: Node, turns: Turns) -> None:
+    def __init__(self, node: Node, waiters: Waiters) -> None:
         """Serve the filters of a node."""
-        self._node, self._limits, self._turns = node, node.settings.limits, turns
+        self._node, self._limits, self._waiters = node, node.settings.limits, waiters
 
     async def respond(self, request: Request) -> Response:
         """Execute the request's action with the keys of its body."""
@@ -64,7 +64,7 @@ class BulkHandler:
         if request.action == "check":
             found = work(wait=False) if len(batch.body) < _SMALL else None
         elif store is self._node.service:
-            found = await self._turns.change(str(request.name), partial(work, wait=False))
+            found = await self._waiters.change(str(request.name), partial(work, wait=False))
         if found is None:
             found = await asyncio.to_thread(work)
         return results.encode_flags(request.action, format_, found)

@@ -65,7 +65,7 @@ def parse_versions(given: bytes | None) -> Versions:
     return [(int(tag[1]), int(tag[2])) for tag in found if tag is not None]
 
 
-def wanted_versions(request: Request) -> Versions:
+def parse_if_match(request: Request) -> Versions:
     """Return the numbers and versions that the request's ``If-Match`` names; None if it allows any."""
     return parse_versions(request.headers.get(b"if-match"))
 

@@ -1,18 +1,18 @@
-"""Open connections, and which of them makes room for a new one when the port is full."""
+"""Open connections, and which of them is closed for a new one when the port is full."""
 
 from __future__ import annotations
 
 import time
 from typing import Protocol
 
-#: Seconds in which a new connection may send its first request before it has to make room.
+#: Seconds in which a new connection may send its first request before it can be closed.
 _GRACE = 0.2
 
 
 class Connection(Protocol):
     """A connection that can be closed."""
 
-    def cut(self) -> None:
+    def abort(self) -> None:
         """Close at once."""
 
 
@@ -47,7 +47,7 @@ class Connections:
         if len(self._all) >= self._most:
             longest = self._find_longest() or connection
             self.remove(longest)
-            longest.cut()
+            longest.abort()
             if longest is connection:
                 return
         self._all.add(connection)

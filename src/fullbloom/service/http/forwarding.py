@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from fullbloom.service.http.asgi import App, Receive, Send
     from fullbloom.service.http.request import Request
-    from fullbloom.service.http.turns import Turns
+    from fullbloom.service.http.waiters import Waiters
     from fullbloom.service.node import Node
 
 #: Actions whose handlers read the body themselves, within limits of their own.
@@ -30,9 +30,9 @@ _FORM = b"application/x-www-form-urlencoded"
 class Forwarder:
     """Hands requests to the FastAPI app."""
 
-    def __init__(self, node: Node, app: App, turns: Turns) -> None:
+    def __init__(self, node: Node, app: App, waiters: Waiters) -> None:
         """Forward to ``app``."""
-        self._node, self._app, self._turns = node, app, turns
+        self._node, self._app, self._waiters = node, app, waiters
         self._max_bytes = min(_MAX_JSON, node.settings.limits.request_bytes)
 
     async def forward(self, request: Request, send: Send) -> None:
@@ -61,7 +61,7 @@ class Forwarder:
 
     async def _forward_in_turn(self, name: str, request: Request, receive: Receive, send: Send) -> None:
         """Have FastAPI respond, but have few requests to one filter in its threads at a time."""
-        give_back = await self._turns.take(name, reads=request.is_safe)
+        give_back = await self._waiters.take(name, reads=request.is_safe)
 
         async def release_and_send(message: MutableMapping[str, Any]) -> None:
             give_back()  # the work is done: the client may take its time to read the response
@@ -69,7 +69,7 @@ class Forwarder:
 
         try:
             if request.action in _CHANGES and not request.is_safe:
-                await self._turns.wait_for(name)
+                await self._waiters.wait_for(name)
             await self._app(request.scope, receive, release_and_send)
         finally:
             give_back()

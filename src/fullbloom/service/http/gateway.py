@@ -20,7 +20,7 @@ from fullbloom.service.http.forwarding import Forwarder
 from fullbloom.service.http.idempotency import IdempotencyCache
 from fullbloom.service.http.pages import Pages
 from fullbloom.service.http.request import SAFE_METHODS, Request
-from fullbloom.service.http.turns import Turns
+from fullbloom.service.http.waiters import Waiters
 
 if TYPE_CHECKING:
     from fullbloom.service.http.asgi import App, Receive, Scope, Send
@@ -38,8 +38,8 @@ class Gateway:
         self._node, self._service, self._metrics = node, node.service, metrics
         self._pages = Pages()
         self._max_requests = node.settings.limits.requests
-        turns = Turns(node.service, self._max_requests)
-        self._bulk, self._forwarder = BulkHandler(node, turns), Forwarder(node, app, turns)
+        waiters = Waiters(node.service, self._max_requests)
+        self._bulk, self._forwarder = BulkHandler(node, waiters), Forwarder(node, app, waiters)
         self._cache = IdempotencyCache()
         self._waits_for_disk = node.service.durability == "always"
         self._numbers, self._run = count(), secrets.token_hex(4)

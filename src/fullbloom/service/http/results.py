@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fullbloom.service.http.request import Request
 
 BITS = "application/octet-stream"
-#: Formats with one bit a key.
+#: Formats with one bit per key.
 PACKED = frozenset({BITS, ARROW})
 #: Member of the result about one key, and about many, of each action.
 WORDS = {"add": "new", "check": "found", "remove": "removed"}

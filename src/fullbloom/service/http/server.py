@@ -98,10 +98,10 @@ class GuardedProtocol(HttpToolsProtocol):
         self.head += len(data)
         super().data_received(data)
         if self.head > _HEAD:
-            self.cut()
+            self.abort()
 
     def admit(self, *, has_token: bool) -> None:
-        """Record that the current request is authorized: the client is no stranger."""
+        """Record that the current request is authorized: so the client is known."""
         self.is_known, self.has_token = True, has_token
         self._protect()
 
@@ -121,15 +121,15 @@ class GuardedProtocol(HttpToolsProtocol):
         if not self.transport.is_closing():
             super().send_400_response(msg)
 
-    def cut(self) -> None:
+    def abort(self) -> None:
         """Close at once."""
         self._end_cycle()
         self.transport.abort()
 
-    def cut_late(self, late: float) -> None:
+    def abort_late(self, late: float) -> None:
         """Close if the current request or an unread response began before ``late``."""
         if any(since is not None and since < late for since in (self.begun, self.stuck)):
-            self.cut()
+            self.abort()
 
     def _end_cycle(self) -> None:
         # The transport reports its end later; until then a response would follow the last bytes sent.
@@ -226,4 +226,4 @@ class Server(uvicorn.Server):
             late = asyncio.get_running_loop().time() - self._receive
             for connection in list(self.server_state.connections):
                 if isinstance(connection, GuardedProtocol):
-                    connection.cut_late(late)
+                    connection.abort_late(late)

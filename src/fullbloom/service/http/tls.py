@@ -33,7 +33,7 @@ class Handshake:
         self._context, self._seconds = context, seconds
         self._task = asyncio.get_running_loop().create_task(self._run())
 
-    def cut(self) -> None:
+    def abort(self) -> None:
         """Close at once."""
         self._task.cancel()
 

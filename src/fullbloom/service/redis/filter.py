@@ -42,7 +42,7 @@ class RedisFilter:
         return True
 
     def takes_pairs(self, _name: str) -> bool:
-        """Return False: a filter in Redis is no bank."""
+        """Return False: a filter in Redis is not a bank."""
         return False
 
     def hashing(self, _name: str) -> tuple[int, bytes | None, str]:

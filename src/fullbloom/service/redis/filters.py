@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("fullbloom.redis")
 #: The address that the RESP port gives for them.
-LOCATION = "Redis: the HTTP port asks for it, this port does not"
+LOCATION = "Redis; use the HTTP port"
 #: Parameters beside capacity and rate, and how their texts are parsed.
 _OPTIONS: dict[str, Callable[[str], Any]] = {
     "layout": str,
@@ -207,7 +207,7 @@ class RedisFilters:
             for one in self._handles.list_open()
         ]
 
-    def due(self, sampled: dict[int, Any]) -> Iterable[tuple[int, dict[str, Any]]]:
+    def list_due(self, sampled: dict[int, Any]) -> Iterable[tuple[int, dict[str, Any]]]:
         """Yield row and info of filters used since ``sampled``, which is updated."""
         for row in self._rows.list_all():
             counters = (row["place"], *(row[name] for name in Counters.NAMES))

@@ -381,14 +381,14 @@ def a_layout(random: Random) -> tuple[str, int, float]:
     )
 
 
-def sized(random: Random) -> tuple[str, int, int, int]:
+def draw_sized(random: Random) -> tuple[str, int, int, int]:
     """A filter as a constructor creates it, with 1 key up to its capacity."""
     layout, n, p = a_layout(random)
     size = theory.size_for(layout, n, p)
     return layout, size.num_bits, size.num_hashes, random.choice([1, n, count(random, n)])
 
 
-@exactly(sized)
+@exactly(draw_sized)
 def fpr_at(layout: str, m: int, k: int, n: int) -> Decimal:
     return exact_rate(layout, m, k, n)
 
@@ -399,7 +399,7 @@ def size_for(layout: str, n: int, p: float) -> Any:
     return size if exact_rate(layout, *size, n) <= dec(p) * (1 + Decimal("1e-9")) else (math.nan, math.nan)
 
 
-@exactly(lambda r: (*sized(r)[:3], rate(r, 1e-6)))
+@exactly(lambda r: (*draw_sized(r)[:3], rate(r, 1e-6)))
 def capacity_at(layout: str, m: int, k: int, p: float) -> Any:
     keys = theory.capacity_at(layout, m, k, p)
     # Within a part in a billion of the keys, where that is a key.

@@ -27,7 +27,7 @@ def code(share: Decimal, rounded: float) -> Decimal:
     return bits + 1 + reached / (1 - reached)
 
 
-def sent(items: float, number: int) -> Decimal:
+def count_sent(items: float, number: int) -> Decimal:
     """Keys that leave their element."""
     return dec(items) - dec(items) / dec(number)
 
@@ -54,7 +54,7 @@ def single_shot_fpr(fpr: float, number: int) -> Decimal:
 def single_shot_bits(items: int, number: int, fpr: float) -> Decimal:
     share = dec(fpr) / number
     distinct = 1 - (-share).exp()
-    return sent(items, number) * distinct / share * code(distinct, float(share))
+    return count_sent(items, number) * distinct / share * code(distinct, float(share))
 
 
 @exactly(lambda r: (count(r), elements(r), r.choice([0.0, 1.0, r.random(), rate(r)])))
@@ -62,7 +62,7 @@ def single_shot_answer_bits(items: int, number: int, returned: float) -> Decimal
     share = min(dec(returned), 1 - dec(returned))
     if not share:
         return Decimal(0)
-    return sent(items, number) * share * code(share, float(min(share, Decimal("0.5"))))
+    return count_sent(items, number) * share * code(share, float(min(share, Decimal("0.5"))))
 
 
 @exactly(lambda r: (r.randint(1, 1000), r.randint(1, 20)))

@@ -111,7 +111,7 @@ def load(ones: int, m: int) -> Decimal:
     return -(1 - dec(ones) / m).ln()
 
 
-def counted(random: Random) -> tuple[int, int, int]:
+def draw_filled(random: Random) -> tuple[int, int, int]:
     n, m, k = a_filter(random)
     return max(1, round(m * -math.expm1(-n * k / m))), m + 1, k
 
@@ -127,13 +127,13 @@ def stated(variance: Decimal, t: Decimal, k: int) -> Decimal:
     return (variance + min(3 * variance, half * half)).sqrt()
 
 
-@exactly(counted)
+@exactly(draw_filled)
 def estimate_items(ones: int, m: int, k: int) -> tuple[Decimal, Decimal]:
     t = load(ones, m)
     return m * t / k, stated(m * g(t) / k**2, t, k)
 
 
-@exactly(counted)
+@exactly(draw_filled)
 def estimate_union(ones: int, m: int, k: int) -> tuple[Decimal, Decimal]:
     return estimate_items(ones, m, k)
 

@@ -58,7 +58,7 @@ def keys_of(random: Random) -> int:
 
 
 def segment_bits(keys: int, arity: int) -> tuple[int, int]:
-    """As their binary logarithm, and the cells that are to be divided into segments."""
+    """As their binary logarithm, and the cells that are divided into segments."""
     log = dec(max(keys, 2)).ln()
     if arity == 3:
         bits = log / Decimal("3.33").ln() + Decimal("2.25")

@@ -1,8 +1,7 @@
 //! Searches of the slots of a directory, some of them at once.
 
-use super::super::mixing::MIX;
 use super::super::positions::Positions;
-use super::slot::{Slot, is_free};
+use super::slot::{MIX, Slot, is_free};
 use crate::isa::prefetch;
 use crate::scheme::fastrange;
 
@@ -30,7 +29,7 @@ fn find_among<const N: usize>(slots: &[Slot], start: usize, mixed: u64) -> Optio
     (hit < N && !is_free(&window[hit])).then_some(start + hit)
 }
 
-/// The slot of an owner whose search begins at `start`; `is_near` if an index told where.
+/// The slot of an owner whose search begins at `start`; `is_near` if an index gave that start.
 #[inline(always)]
 pub(super) fn find_from(slots: &[Slot], start: usize, owner: u64, is_near: bool) -> Option<usize> {
     let mixed = owner.wrapping_mul(MIX);

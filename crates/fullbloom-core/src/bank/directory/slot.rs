@@ -1,6 +1,19 @@
-//! A slot of a directory, and the entry in it.
+//! A slot of a directory, and the entry in it. Hashes of owners are multiplied, which spreads them over the directory.
 
-use super::super::mixing::{MIX, UNMIX};
+/// An odd multiplier with a good spectrum (Steele and Vigna, 2021).
+pub(super) const MIX: u64 = 0xd134_2543_de82_ef95;
+/// The inverse of [`MIX`] modulo 2^64.
+pub(super) const UNMIX: u64 = inverse(MIX);
+
+/// Newton's iteration doubles the number of correct bits.
+const fn inverse(odd: u64) -> u64 {
+    let (mut x, mut step) = (odd, 0);
+    while step < 6 {
+        x = x.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(x)));
+        step += 1;
+    }
+    x
+}
 
 /// An entry: where the first line of a filter is, and a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-use super::super::mixing::UNMIX;
+use super::slot::UNMIX;
 use super::*;
 use crate::hash::splitmix::mix;
 use std::collections::BTreeMap;
@@ -80,8 +80,8 @@ fn millions_of_owners_fit_whose_runs_are_long() {
 #[test]
 fn an_insertion_that_would_move_a_run_of_any_length_is_refused() {
     let homes = 100_000;
-    let memory = Memory::unsupplied(Directory::words(homes).unwrap()).unwrap();
-    let mut table = Directory::over(Some(memory), homes, 0);
+    let memory = Memory::allocate_unsupplied(Directory::words(homes).unwrap()).unwrap();
+    let mut table = Directory::from_memory(Some(memory), homes, 0);
     // Each entry is at its home, so that no search is far.
     let owner = |home: u64| (u64::MAX / homes * home + (1 << 30)).wrapping_mul(UNMIX);
     for home in 1..=MOST_MOVED as u64 {

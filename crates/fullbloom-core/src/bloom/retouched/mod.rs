@@ -42,7 +42,7 @@ structure! {
     /// estimates their rate. Each scheme except "random" removes several times as many false positives as
     /// it causes false negatives, while few are retouched; clear_random() removes just as many.
     /// Raises ParameterError, ParameterTypeError, FilterMemoryError. Cost: BloomFilter's classic layout and
-    /// two counters of 8 bits beside each bit, which are saved with it: 163 bits a key at 1 %.
+    /// two counters of 8 bits beside each bit, which are saved with it: 163 bits per key at 1 %.
     /// Source: Donnet, Baynat, Friedman, CoNEXT 2006; a share x of the set bits cleared at random leaves a
     /// rate of (fill (1 - x))^k and misses 1 - (1 - x)^k of the members.
     ///
@@ -89,7 +89,7 @@ fn counter_words(positions: Positions) -> u64 {
     positions.num_bits.div_ceil(u64::from(64 / COUNTER_BITS))
 }
 
-fn packed() -> Result<PackedCells> {
+fn create_cells() -> Result<PackedCells> {
     PackedCells::new(COUNTER_BITS).ok_or_else(|| Error::parameter("counters have 1 to 64 bits"))
 }
 
@@ -115,7 +115,7 @@ impl RetouchedBloomFilter {
         let (load, positions) = (Load::new(capacity, fpr)?, positions.check()?);
         Ok(RetouchedBloomFilter {
             positions,
-            counters: packed()?,
+            counters: create_cells()?,
             bits: Memory::zeroed(positions.words())?,
             members: Memory::zeroed(counter_words(positions))?,
             known: Memory::zeroed(counter_words(positions))?,
@@ -204,7 +204,7 @@ impl RetouchedBloomFilter {
 
     /// Set bits that members have lost, and all bits that members set, each counted once a member; of these words of
     /// members.
-    fn lost_in(&self, range: Range<usize>) -> (u64, u64) {
+    fn count_lost(&self, range: Range<usize>) -> (u64, u64) {
         let (mut lost, mut all) = (0u64, 0u64);
         let words = self.bits.words();
         for (i, &word) in range.clone().zip(&self.members.words()[range]) {
@@ -224,7 +224,7 @@ impl RetouchedBloomFilter {
 
     /// Estimated share of the members that are missed: 1 - (1 - lost share of their bits)^k.
     pub fn fnr(&self) -> f64 {
-        let (lost, all) = self.lost_in(0..self.members.words().len());
+        let (lost, all) = self.count_lost(0..self.members.words().len());
         self.fnr_of(lost, all)
     }
 
@@ -232,7 +232,7 @@ impl RetouchedBloomFilter {
         if lost == 0 {
             return 0.0;
         }
-        classic::missed(lost as f64 / all as f64, f64::from(self.positions.num_hashes))
+        classic::missed_rate(lost as f64 / all as f64, f64::from(self.positions.num_hashes))
     }
 }
 
@@ -275,7 +275,7 @@ impl Filter for RetouchedBloomFilter {
         bits::count_ones(self.bits.words()) as f64 / self.positions.num_bits as f64
     }
 
-    fn missed(&self) -> Option<f64> {
+    fn estimate_missed(&self) -> Option<f64> {
         Some(self.fnr())
     }
 
@@ -288,7 +288,7 @@ impl Filter for RetouchedBloomFilter {
         if section == 0 {
             return counts.add(SET, bits::count_ones(&self.bits.words()[words]));
         }
-        let (lost, all) = self.lost_in(words);
+        let (lost, all) = self.count_lost(words);
         counts.add(LOST, lost);
         counts.add(ALL, all);
     }
@@ -346,7 +346,7 @@ impl Loadable for RetouchedBloomFilter {
         if has_bits_past(bits.words(), positions.num_bits) || counters_past(&members) || counters_past(&known) {
             return Err(Error::format("the file has cells beyond its num_bits; it is damaged"));
         }
-        Ok(RetouchedBloomFilter { positions, counters: packed()?, bits, members, known, load, hasher })
+        Ok(RetouchedBloomFilter { positions, counters: create_cells()?, bits, members, known, load, hasher })
     }
 }
 
@@ -359,7 +359,7 @@ pub enum Choice {
     MinimumFn,
     /// The one that most known false positives need.
     MaximumFp,
-    /// The one with the most known false positives a member.
+    /// The one with the most known false positives per member.
     Ratio,
 }
 

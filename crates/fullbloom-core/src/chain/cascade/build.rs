@@ -109,7 +109,7 @@ impl Levels {
         if !Shapes::suits(part, keys.len(), missing.len(), fpr) {
             return Ok(false);
         }
-        self.parts.push(part.copied()?);
+        self.parts.push(part.copy()?);
         self.kept += 1;
         if missing.is_empty() {
             return Ok(true);
@@ -214,7 +214,7 @@ fn check_granted(smaller: &SortedRecords<1>, larger: &SortedRecords<1>, rate: f6
     let (r, s) = (smaller.len() as f64, larger.len() as f64);
     let needed = (8.0 * r + 16.0 * rate * s + sizing::bits(r, s) / 4.0) as u64 + (1 << 16);
     // Each set was granted its part.
-    let granted = smaller.granted().zip(larger.granted()).map(|(one, other)| one.saturating_add(other));
+    let granted = smaller.memory_limit().zip(larger.memory_limit()).map(|(one, other)| one.saturating_add(other));
     match granted {
         Some(granted) if granted < needed => Err(Error::Memory(format!(
             "{r} keys and {s} others need {needed} bytes of memory, got memory={granted}; raise it"

@@ -12,7 +12,7 @@
 //! all sections, so that XXH3 of it identifies a file.
 
 use super::FilterCascade;
-use super::difference::{self, Bytes, append, cut, damaged};
+use super::difference::{self, Bytes, append, copy_bits, delta_error};
 use super::level::{Level, MOST_LEVELS, numbers};
 use crate::cells::LINE_BYTES;
 use crate::container::header::Span;
@@ -35,17 +35,17 @@ fn section_of<'a>(base: &Container<'a>, kind: u32, index: u32) -> Option<&'a [u8
 /// Rows of levels among the bits of all, as a table of them holds.
 fn rows(table: &[u8]) -> impl Iterator<Item = Option<Level>> {
     let rows = table.as_chunks::<8>().0.iter().map(|row| u64::from_le_bytes(*row));
-    rows.take_while(|&row| row != 0).map(Level::checked)
+    rows.take_while(|&row| row != 0).map(Level::from_row)
 }
 
 impl FilterCascade {
     /// Bits of run `number`, if there are that many.
     fn run_bits(&self, number: usize, num_bits: u64) -> Option<Vec<u8>> {
         let (start, level) = self.run(number)?;
-        (level.num_bits == num_bits).then(|| cut(self.bits.bytes(), start, num_bits))
+        (level.num_bits == num_bits).then(|| copy_bits(self.bits.bytes(), start, num_bits))
     }
 
-    /// The delta with which [`FilterCascade::patched`] turns this version into `new`.
+    /// The delta with which [`FilterCascade::apply_delta`] turns this version into `new`.
     pub fn delta_to(&self, new: &Self) -> Result<Vec<u8>> {
         self.differences(new).check()?;
         let (base, file) = (self.container(), new.container());
@@ -71,9 +71,9 @@ impl FilterCascade {
     }
 
     /// The bytes of the file of the new version.
-    pub fn patched(&self, delta: &[u8]) -> Result<Vec<u8>> {
+    pub fn apply_delta(&self, delta: &[u8]) -> Result<Vec<u8>> {
         let (bytes, crc) =
-            delta.split_at_checked(delta.len().wrapping_sub(CRC)).ok_or_else(|| damaged("is cut short"))?;
+            delta.split_at_checked(delta.len().wrapping_sub(CRC)).ok_or_else(|| delta_error("is cut short"))?;
         let mut from = Bytes(bytes);
         if from.take(MAGIC.len())? != MAGIC {
             return Err(Error::format("this is not a delta of a cascade (it does not start with \\x89BLDLT)"));
@@ -86,7 +86,7 @@ impl FilterCascade {
             )));
         }
         if crc != crc32fast::hash(bytes).to_le_bytes() || version[2..] != [0, 0] {
-            return Err(damaged("does not match its checksum"));
+            return Err(delta_error("does not match its checksum"));
         }
         let base = self.container();
         let base_head = base.head()?;
@@ -101,24 +101,24 @@ impl FilterCascade {
         let head = difference::read(Some(&base_head), len.saturating_mul(8), &mut from)?;
         // Fuzzing cannot compute this number for a head that it changes.
         if !cfg!(fuzzing) && xxh3(&head, 0).to_le_bytes() != result {
-            return Err(damaged("gives another file than it says"));
+            return Err(delta_error("produces another file than its checksum states"));
         }
         let parsed = ContainerIndex::from_head(&head, ContainerIndex::file_len(&head))?;
         let rule = |header: &Header| {
             (header.variant, header.seed, header.secret_fingerprint, header.get(tag::HASH, 0).ok(), header.unclean)
         };
         if rule(&parsed.header) != rule(&base.header) {
-            return Err(damaged("gives a file of another structure or another hash"));
+            return Err(delta_error("produces a file of another structure or another hash"));
         }
-        let file = self.assembled(head, &parsed, &base, &mut from)?;
+        let file = self.assemble(head, &parsed, &base, &mut from)?;
         if !from.0.is_empty() {
-            return Err(damaged("holds bytes that belong to nothing"));
+            return Err(delta_error("has unused bytes"));
         }
         Ok(file)
     }
 
     /// The file that begins with `head`.
-    fn assembled(
+    fn assemble(
         &self,
         head: Vec<u8>,
         new: &ContainerIndex,
@@ -127,7 +127,7 @@ impl FilterCascade {
     ) -> Result<Vec<u8>> {
         let spans: &[Span] = &new.sections;
         if spans.len() > MOST_SECTIONS {
-            return Err(damaged("has more sections than levels have"));
+            return Err(delta_error("has more sections than levels have"));
         }
         let (mut file, mut table) = (head, None);
         let parts = spans.iter().map(|span| span.index).max().unwrap_or(0) as usize;
@@ -135,7 +135,7 @@ impl FilterCascade {
         for (i, span) in spans.iter().enumerate() {
             // A repeated section would be copied twice, and so on.
             if spans[..i].iter().any(|other| (other.kind, other.index) == (span.kind, span.index)) {
-                return Err(damaged("has a section twice"));
+                return Err(delta_error("has a section twice"));
             }
             let bytes = match (span.kind, span.index) {
                 (kind::BITS, 0) => self.runs_read(table.take(), numbers(later, parts), span.len, from)?,
@@ -158,16 +158,16 @@ impl FilterCascade {
         len: usize,
         from: &mut Bytes<'_>,
     ) -> Result<Vec<u8>> {
-        let table = table.ok_or_else(|| damaged("has levels without a table"))?;
+        let table = table.ok_or_else(|| delta_error("has levels without a table"))?;
         let (mut bytes, mut end) = (Vec::new(), 0u64);
         for (number, level) in numbers.zip(rows(&table)).take(2 * MOST_LEVELS) {
-            let num_bits = level.ok_or_else(|| damaged("has a level that is none"))?.num_bits;
+            let num_bits = level.ok_or_else(|| delta_error("names a level that does not exist"))?.num_bits;
             let piece = difference::read(self.run_bits(number, num_bits).as_deref(), num_bits, from)?;
             append(&mut bytes, end, &piece, num_bits);
             end += num_bits;
         }
         if len as u64 != end.div_ceil(512).max(1) * 64 {
-            return Err(damaged("has more or fewer bits than its levels"));
+            return Err(delta_error("has more or fewer bits than its levels"));
         }
         bytes.resize(len, 0);
         Ok(bytes)

@@ -17,7 +17,7 @@ const WHOLE: u8 = 1;
 const PLACES: u8 = 2;
 
 /// The error for a delta with invalid contents.
-pub(super) fn damaged(what: &str) -> Error {
+pub(super) fn delta_error(what: &str) -> Error {
     Error::Format(format!("the delta {what}; it is damaged"))
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Bytes<'a>(pub(super) &'a [u8]);
 impl<'a> Bytes<'a> {
     /// The next `len` bytes.
     pub(super) fn take(&mut self, len: usize) -> Result<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(len).ok_or_else(|| damaged("is cut short"))?;
+        let (taken, rest) = self.0.split_at_checked(len).ok_or_else(|| delta_error("is cut short"))?;
         self.0 = rest;
         Ok(taken)
     }
@@ -42,7 +42,7 @@ impl<'a> Bytes<'a> {
                 return Ok(number);
             }
         }
-        Err(damaged("holds a number beyond all"))
+        Err(delta_error("has a number that is too large"))
     }
 }
 
@@ -82,7 +82,7 @@ fn bit(bytes: &[u8], i: u64) -> u64 {
 }
 
 /// `count` bits of `bytes` from bit `start` on, in whole bytes.
-pub(super) fn cut(bytes: &[u8], start: u64, count: u64) -> Vec<u8> {
+pub(super) fn copy_bits(bytes: &[u8], start: u64, count: u64) -> Vec<u8> {
     let (first, shift) = ((start >> 3) as usize, start & 7);
     let at = |i: usize| u16::from(bytes.get(first + i).copied().unwrap_or(0));
     let len = count.div_ceil(8) as usize;
@@ -155,13 +155,13 @@ pub(super) fn write(base: Option<&[u8]>, new: &[u8], count: u64, out: &mut Vec<u
 pub(super) fn read(base: Option<&[u8]>, count: u64, from: &mut Bytes<'_>) -> Result<Vec<u8>> {
     let len = usize::try_from(count.div_ceil(8)).unwrap_or(usize::MAX);
     let base = base.filter(|base| base.len() == len);
-    let equal = || base.map(<[u8]>::to_vec).ok_or_else(|| damaged("builds on what the other version has not"));
+    let equal = || base.map(<[u8]>::to_vec).ok_or_else(|| delta_error("refers to data that the other version lacks"));
     match *from.take(1)? {
         [SAME] => equal(),
         [WHOLE] => {
             let bits = from.take(len)?.to_vec();
             let over = bits.last().is_some_and(|&last| count & 7 > 0 && last >> (count & 7) > 0);
-            if over { Err(damaged("has bits behind the last")) } else { Ok(bits) }
+            if over { Err(delta_error("has bits after the last")) } else { Ok(bits) }
         }
         [PLACES] => {
             let mut bits = equal()?;
@@ -171,13 +171,13 @@ pub(super) fn read(base: Option<&[u8]>, count: u64, from: &mut Bytes<'_>) -> Res
             change(&mut bits, count, (number, width), codes)?;
             Ok(bits)
         }
-        _ => Err(damaged("has a part of no kind")),
+        _ => Err(delta_error("has a part of unknown kind")),
     }
 }
 
 /// Flips `number` of `count` bits.
 fn change(bits: &mut [u8], count: u64, (number, width): (u64, u8), codes: &[u8]) -> Result<()> {
-    let wrong = || damaged("names a bit that is none");
+    let wrong = || delta_error("names a bit beyond its level");
     if number > count || u32::from(width) > golomb::MOST_RICE_BITS {
         return Err(wrong());
     }
@@ -196,7 +196,7 @@ fn change(bits: &mut [u8], count: u64, (number, width): (u64, u8), codes: &[u8])
         next = place + 1;
     }
     let rest = (at..end).any(|at| bit(codes, at) > 0);
-    if end - at < 8 && !rest { Ok(()) } else { Err(damaged("has codes that belong to nothing")) }
+    if end - at < 8 && !rest { Ok(()) } else { Err(delta_error("has unused codes")) }
 }
 
 #[cfg(test)]
@@ -220,7 +220,7 @@ mod tests {
     fn runs_come_back_by_the_shortest_way() {
         for count in [1u64, 7, 8, 9, 1000, 20_001] {
             let random: Vec<u8> = (0..count.div_ceil(8)).map(|i| hash(i) as u8).collect();
-            let base = cut(&random, 0, count);
+            let base = copy_bits(&random, 0, count);
             assert_eq!(both_ways(Some(&base), &base, count), 1);
             assert_eq!(both_ways(None, &base, count), 1 + base.len());
             let mut few = base.clone();
@@ -237,10 +237,10 @@ mod tests {
         for lens in [[1u64, 7, 9, 64, 100], [8, 8, 3, 5, 200], [0, 1, 1, 1, 1]] {
             let (mut bytes, mut at) = (Vec::new(), 0);
             for len in lens {
-                append(&mut bytes, at, &cut(&all, at, len), len);
+                append(&mut bytes, at, &copy_bits(&all, at, len), len);
                 at += len;
             }
-            assert_eq!(bytes, cut(&all, 0, at));
+            assert_eq!(bytes, copy_bits(&all, 0, at));
         }
     }
 

@@ -22,7 +22,7 @@ pub(super) fn numbers(runs: usize, parts: usize) -> impl Iterator<Item = usize> 
     (0..runs).map(later).chain(parts..)
 }
 
-/// How many bits, and probes a key.
+/// How many bits, and probes per key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Level {
     /// m.
@@ -44,7 +44,7 @@ impl Level {
     }
 
     /// From a row of a file; `None` for one that no level has.
-    pub(super) fn checked(row: u64) -> Option<Self> {
+    pub(super) fn from_row(row: u64) -> Option<Self> {
         let level = Self::of(row);
         (level.num_bits > 0 && (1..=MAX_HASHES).contains(&level.num_hashes)).then_some(level)
     }

@@ -45,7 +45,7 @@ structure! {
     /// second; for any other key the result means nothing, so there is no `in`. verify() looks up all keys.
     ///
     /// Cost: about 1.44 r log2(s/r) + 4.2 r bits, r keys of the smaller set, s of the larger: 9.0 bits for each of r where
-    /// s is ten times as many; about 0.03 us a key to build; a few cache lines per lookup. Raises ParameterError for sets that
+    /// s is ten times as many; about 0.03 us per key to build; a few cache lines per lookup. Raises ParameterError for sets that
     /// overlap, KeyTypeError, FilterMemoryError. Source: Larisch et al., CRLite, IEEE S&P 2017.
     ///
     /// >>> from fullbloom import FilterCascade
@@ -120,13 +120,13 @@ impl FilterCascade {
 
     /// What another version of the sets can keep.
     pub fn shapes(&self) -> Result<Shapes> {
-        let parts = self.parts.iter().map(Part::copied).collect::<Result<_>>()?;
+        let parts = self.parts.iter().map(Part::copy).collect::<Result<_>>()?;
         Ok(Shapes { kind: self.kind, parts, later: self.later, rows: self.rows().collect() })
     }
 
     /// True when the first level is over the excluded keys.
     #[inline(always)]
-    fn negated(&self) -> bool {
+    fn is_negated(&self) -> bool {
         self.included > self.excluded
     }
 
@@ -194,7 +194,7 @@ impl Filter for FilterCascade {
     }
 
     fn try_clone(&self) -> Result<Self> {
-        let parts = self.parts.iter().map(Part::copied).collect::<Result<_>>()?;
+        let parts = self.parts.iter().map(Part::copy).collect::<Result<_>>()?;
         Ok(FilterCascade { table: self.table.try_clone()?, bits: self.bits.try_clone()?, parts, ..*self })
     }
 
@@ -243,7 +243,7 @@ impl Filter for FilterCascade {
     /// For a key of its world: whether it is included.
     #[inline(always)]
     fn contains_hash(&self, hash: u64) -> bool {
-        (self.depth(hash) % 2 == 1) != self.negated()
+        (self.depth(hash) % 2 == 1) != self.is_negated()
     }
 
     fn capacity(&self) -> u64 {
@@ -278,7 +278,7 @@ impl Loadable for FilterCascade {
         let Stored { num_included: included, num_excluded: excluded, num_levels: levels } = Stored::read(&whole)?;
         if levels as usize > MOST_LEVELS || (levels == 0) != (included.min(excluded) == 0) {
             return Err(Error::Format(format!(
-                "the file says that {levels} levels tell {included} keys from {excluded}; it is damaged"
+                "the file states {levels} levels for {included} and {excluded} keys; it is damaged"
             )));
         }
         if filters > u64::from(levels) || (filters == 0) != (kind == LevelKind::Packed || levels == 0) {
@@ -296,9 +296,9 @@ impl Loadable for FilterCascade {
         let parts = load_parts(header, kind, filters as u16, whole.params.len(), hasher, memory)?;
         let packed = u64::from(levels) - filters + later as u64;
         let table = memory(kind::LEVELS, 0, packed.max(1))?;
-        let wrong = || Error::format("the file's table of levels is none; it is damaged");
+        let wrong = || Error::format("the file's level table is invalid; it is damaged");
         let (rows, rest) = table.words().split_at_checked(packed as usize).ok_or_else(wrong)?;
-        let bits = rows.iter().try_fold(0u64, |sum, &row| Some(sum + Level::checked(u64::from_le(row))?.num_bits));
+        let bits = rows.iter().try_fold(0u64, |sum, &row| Some(sum + Level::from_row(u64::from_le(row))?.num_bits));
         let bits = bits.filter(|_| rest.iter().all(|&word| word == 0)).ok_or_else(wrong)?;
         let bits = memory(kind::BITS, 0, bits.div_ceil(64).max(1))?;
         Ok(FilterCascade { included, excluded, levels, kind, parts, later, table, bits, hasher })
@@ -308,7 +308,7 @@ impl Loadable for FilterCascade {
     fn check_cells(&self) -> Result<()> {
         self.parts.iter().try_for_each(Part::check_cells)?;
         if !is_zero_from(self.bits.words(), self.packed_bits()) {
-            return Err(Error::format("the file has bits behind its last level; it is damaged"));
+            return Err(Error::format("the file has bits after its last level; it is damaged"));
         }
         Ok(())
     }

@@ -60,7 +60,7 @@ macro_rules! built {
         }
 
         impl Part {
-            fn built(variant: u16, hashes: &[u64], level: usize, fpr: f64, hasher: KeyHasher, job: &Job<'_>) -> Result<Self> {
+            fn build(variant: u16, hashes: &[u64], level: usize, fpr: f64, hasher: KeyHasher, job: &Job<'_>) -> Result<Self> {
                 let mut records = Records::new(None);
                 hashes.iter().try_for_each(|&hash| records.push([splitmix::at(hash, level as u64)]))?;
                 let keys = records.try_into()?;
@@ -71,7 +71,7 @@ macro_rules! built {
             }
 
             /// A copy in memory of its own.
-            pub(super) fn copied(&self) -> Result<Self> {
+            pub(super) fn copy(&self) -> Result<Self> {
                 Ok(match self {
                     Part::Stage(f) => Part::Stage(f.try_clone()?),
                     $(Part::$Class(f) => Part::$Class(f.try_clone()?),)*
@@ -111,7 +111,7 @@ impl Part {
     ) -> Result<Self> {
         let fpr = fpr.min(MOST_FPR);
         match kind {
-            LevelKind::Built(variant) => Self::built(variant, hashes, level, fpr, hasher, job),
+            LevelKind::Built(variant) => Self::build(variant, hashes, level, fpr, hasher, job),
             LevelKind::Stages(kind) => {
                 let mut stage = kind.stage(hashes.len().max(1) as u64, fpr, hasher)?;
                 hashes.iter().try_for_each(|&hash| stage.add_hash(splitmix::at(hash, level as u64)).map(drop))?;

@@ -8,11 +8,11 @@
 //! in one and differ in another; removing the first where it only seems to lie would take the copy of
 //! the second, and the second would be missed.
 //!
-//! A key goes to the first stage that has room: fewer keys than its capacity. If none has, another is
+//! A key goes to the first stage with free space: fewer keys than its capacity. If none has, another is
 //! opened; when all that may be are open, stages take keys past their capacity, in order, as long as they
 //! do. That depends on the stages alone, so that equal operations give equal bytes, in batches of any
-//! size. A stage that holds as many copies of a key as its two buckets have slots, or no room that 500
-//! moves find, leaves the key to the stages after it.
+//! size. A stage that holds as many copies of a key as its two buckets have slots, or no slot that 500
+//! moves can free, leaves the key to the stages after it.
 //!
 //! Keys chosen to share buckets overflow any stage. So a stage is added to s of capacity c only with
 //! n >= (s - 1) c / 2 keys: memory stays below that of twice the keys and two stages. Chance closes two stages of
@@ -70,7 +70,7 @@ structure! {
     /// check `in` first to store each key once. Copies, and keys chosen to share buckets, open a stage only while
     /// the stages stay half full, and are refused after that; with secret=, nobody can choose such keys.
     /// Raises ParameterError, ParameterTypeError, FilterMemoryError; opening a stage allocates it.
-    /// Cost: 14.7 and 17.9 bits a key at 1 and 0.1 % with 16 stages, the last one partly filled; a lookup of
+    /// Cost: 14.7 and 17.9 bits per key at 1 and 0.1 % with 16 stages, the last one partly filled; a lookup of
     /// an absent key searches every stage, at about 12 ns each in batches.
     /// Source: Chen, Liao, Jin, Wu, ICNP 2017; 1 - (1 - 1/(2^f - 1))^(2 b load stages).
     ///
@@ -335,7 +335,7 @@ impl Mergeable for DynamicCuckooFilter {
     fn merge(&mut self, other: &Self) -> Result<()> {
         self.check_compatible(other)?;
         self.chain.check_writable()?;
-        *self = self.merged(other)?;
+        *self = self.merge_with(other)?;
         Ok(())
     }
 }
@@ -354,7 +354,7 @@ impl Loadable for DynamicCuckooFilter {
         let mut plan = Plan { capacity, fpr, max_stages, shape: checked.map_err(Error::as_format)?, stage_fpr: fpr };
         // If tables were far larger than their keys need, a few keys would open one after the other.
         if buckets / 2 > cuckoo_buckets(capacity.max(1), stored.bucket_size, stored.fingerprint_bits) {
-            return Err(Error::format("the file's stages are larger than their capacity asks for; it is damaged"));
+            return Err(Error::format("the file's stages are larger than their capacity requires; it is damaged"));
         }
         let shape = (CUCKOO, Self::STORED, plan.max_stages);
         let chain = Chain::load(header, hasher, memory, shape, |before: &[CuckooFilter], stage| {

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::structure::batch::CHUNK;
 use crate::structure::{Addable, Filter};
 use crate::table::CuckooFilter;
-use crate::table::cuckoo::moves::Refused;
+use crate::table::cuckoo::moves::Refusal;
 use crate::table::cuckoo::places::Spot;
 
 /// Stages that search for space with moves, 500 in each, before a key is refused.
@@ -27,7 +27,7 @@ impl DynamicCuckooFilter {
 
     /// Stores a fingerprint in stage `at`: `at`, and whether it was new there.
     #[inline(always)]
-    fn put_in(&mut self, at: usize, spot: Spot, turn: u64) -> std::result::Result<(usize, bool), Refused> {
+    fn put_in(&mut self, at: usize, spot: Spot, turn: u64) -> std::result::Result<(usize, bool), Refusal> {
         let new = self.chain.stages[at].store(spot, turn)?;
         if room(&self.chain.stages[at]) == 0 {
             self.active = self.first_open();
@@ -51,7 +51,7 @@ impl DynamicCuckooFilter {
             if open(&self.chain.stages[at]) {
                 match self.put_in(at, spot, turn) {
                     Ok(done) => return Some(done),
-                    Err(why) => *searches -= u32::from(why == Refused::Crowded),
+                    Err(why) => *searches -= u32::from(why == Refusal::Crowded),
                 }
             }
         }
@@ -114,7 +114,7 @@ impl DynamicCuckooFilter {
         let copies: u64 = self.chain.stages.iter().map(|stage| stage.copies(spot)).sum();
         if copies < 2 * u64::from(self.plan.shape.bucket_size) {
             return Error::Capacity(format!(
-                "no room within 500 moves for this key, though {} keys lie in {} stages of {} slots: too many keys \
+                "no free slot within 500 moves for this key, although {} keys are in {} stages of {} slots: too many keys \
                  share its buckets, as keys that somebody chose do; nothing was changed, and other keys are still \
                  taken; pass secret= where strangers choose keys",
                 self.num_added(),
@@ -123,7 +123,7 @@ impl DynamicCuckooFilter {
             ));
         }
         Error::Capacity(format!(
-            "the filter holds {copies} copies of this key, and no stage has room for another; it cannot be added \
+            "the filter holds {copies} copies of this key, and no stage has space for another; it cannot be added \
              again before it is removed (ask `in` first to store each key once, and pass secret= where strangers choose keys)"
         ))
     }
@@ -169,7 +169,7 @@ impl DynamicCuckooFilter {
     }
 
     /// A copy with every fingerprint of `other` added.
-    pub(super) fn merged(&self, other: &Self) -> Result<Self> {
+    pub(super) fn merge_with(&self, other: &Self) -> Result<Self> {
         let mut merged = self.try_clone()?;
         for stage in &other.chain.stages {
             stage.visit(|spot, turn| merged.put(spot, turn).map(drop)).map_err(|error| match error {

@@ -11,7 +11,7 @@
 use crate::chain::stages::MAX_STAGES;
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
-use crate::sizing::{any_of, check_fpr, each_of, shown};
+use crate::sizing::{any_of, check_fpr, each_of, format_rate};
 use crate::structure::Filter;
 use crate::table::CuckooFilter;
 use crate::table::cuckoo::shape::{CuckooShape, FINGERPRINT_BITS};
@@ -53,13 +53,13 @@ impl Plan {
             check_telling(fpr, max_stages, &shape)?;
             return Ok(Plan { capacity, fpr, max_stages, shape, stage_fpr });
         }
-        // Whatever but the rate is wrong with the parameters is wrong with the widest table too.
+        // Any invalid parameter except the rate is also invalid for the widest table.
         table(fpr, Some(*FINGERPRINT_BITS.end()))?;
         let stage_fpr = each_of(fpr, stages);
         let shape = table(stage_fpr, None).map_err(|error| match error {
             Error::Parameter(message) if max_stages > 1 => Error::Parameter(format!(
                 "{message}; that is the share of each of {max_stages} stages in fpr {}: raise it or lower max_stages",
-                shown(fpr)
+                format_rate(fpr)
             )),
             other => other,
         })?;

@@ -5,16 +5,16 @@ use crate::container::{Header, tag};
 use crate::error::Error;
 use crate::hash::splitmix::{SplitMix, mix};
 use crate::structure::conformance::{counting, lying, removing};
-use crate::structure::testing::{bytes, reload, reloaded};
+use crate::structure::testing::{bytes, reload, reload_changed};
 use crate::table::CuckooShape;
 
 /// Stages of `capacity` keys in the tables of a constructor.
-fn planned(capacity: u64, max_stages: u64, bucket_size: u32, fingerprint_bits: u32) -> Plan {
+fn plan(capacity: u64, max_stages: u64, bucket_size: u32, fingerprint_bits: u32) -> Plan {
     Plan::for_capacity(capacity, 0.01, max_stages, bucket_size, Some(fingerprint_bits)).unwrap()
 }
 
 /// Stages so small for their capacity that stashes are taken and copies refused.
-fn crowded(buckets: u64, bucket_size: u32, fingerprint_bits: u32, max_stages: u32) -> Plan {
+fn plan_crowded(buckets: u64, bucket_size: u32, fingerprint_bits: u32, max_stages: u32) -> Plan {
     let shape = CuckooShape { buckets, bucket_size, fingerprint_bits, semi_sort: false };
     Plan { capacity: shape.slots().div_ceil(2), fpr: 0.5, max_stages, shape, stage_fpr: 0.1 }
 }
@@ -25,15 +25,15 @@ fn create(plan: Plan) -> DynamicCuckooFilter {
 
 fn plans() -> Vec<Plan> {
     vec![
-        planned(30, 5, 4, 8),
-        planned(30, 5, 2, 12),
-        planned(9, 16, 8, 4),
-        planned(1, 3, 4, 8),
-        planned(40, 1, 4, 20),
-        crowded(7, 1, 6, 4),
-        crowded(5, 2, 5, 6),
-        crowded(6, 4, 4, 3),
-        crowded(3, 8, 12, 4),
+        plan(30, 5, 4, 8),
+        plan(30, 5, 2, 12),
+        plan(9, 16, 8, 4),
+        plan(1, 3, 4, 8),
+        plan(40, 1, 4, 20),
+        plan_crowded(7, 1, 6, 4),
+        plan_crowded(5, 2, 5, 6),
+        plan_crowded(6, 4, 4, 3),
+        plan_crowded(3, 8, 12, 4),
     ]
 }
 
@@ -155,7 +155,7 @@ fn the_stages_together_hold_what_an_exact_multiset_holds() {
 
 #[test]
 fn growing_keeps_every_key_and_removal_in_any_order_denies_none() {
-    for plan in [planned(100, 8, 4, 12), planned(100, 8, 2, 8), planned(10, 40, 4, 16)] {
+    for plan in [plan(100, 8, 4, 12), plan(100, 8, 2, 8), plan(10, 40, 4, 16)] {
         for order in 0..3 {
             let mut filter = create(plan);
             let mut hashes: Vec<u64> = (0..plan.capacity * u64::from(plan.max_stages)).map(mix).collect();
@@ -187,7 +187,7 @@ fn growing_keeps_every_key_and_removal_in_any_order_denies_none() {
 
 #[test]
 fn batches_of_any_size_leave_the_bytes_and_answers_of_single_calls() {
-    let large = [planned(1000, 8, 4, 10), planned(5000, 3, 8, 12), planned(700, 12, 4, 4)];
+    let large = [plan(1000, 8, 4, 10), plan(5000, 3, 8, 12), plan(700, 12, 4, 4)];
     for plan in plans().into_iter().chain(large) {
         let all = plan.capacity * u64::from(plan.max_stages);
         // Up to what is planned, and past it.
@@ -198,7 +198,7 @@ fn batches_of_any_size_leave_the_bytes_and_answers_of_single_calls() {
 
 #[test]
 fn a_full_filter_warns_once_refuses_without_change_and_goes_on_after_a_removal() {
-    for plan in [planned(30, 5, 4, 8), crowded(7, 2, 12, 4), planned(50, 1, 4, 16)] {
+    for plan in [plan(30, 5, 4, 8), plan_crowded(7, 2, 12, 4), plan(50, 1, 4, 16)] {
         let mut filter = create(plan);
         let planned = plan.capacity * u64::from(plan.max_stages);
         let (mut kept, mut warnings) = (Vec::new(), 0);
@@ -226,7 +226,7 @@ fn a_full_filter_warns_once_refuses_without_change_and_goes_on_after_a_removal()
 
 #[test]
 fn copies_beyond_both_buckets_go_to_the_stages_that_so_many_keys_may_have() {
-    let mut filter = create(planned(100, 3, 2, 12));
+    let mut filter = create(plan(100, 3, 2, 12));
     for copies in 0..8 {
         assert_eq!(filter.add_hash(5).unwrap(), copies == 0);
         assert_eq!((filter.count_hash(5), filter.chain.stages.len()), (copies + 1, copies as usize / 4 + 1));
@@ -235,7 +235,7 @@ fn copies_beyond_both_buckets_go_to_the_stages_that_so_many_keys_may_have() {
     let error = filter.add_hash(5).unwrap_err();
     assert!(error.to_string().contains("8 copies") && bytes(&filter) == before && !filter.is_full());
     filter.add_hash(6).unwrap();
-    // The first stage has room, so all others go there.
+    // The first stage has free space, so all others go there.
     assert_eq!(filter.chain.stages[0].num_added(), 5);
     for copies in (0..8).rev() {
         assert!(filter.remove_hash(5).unwrap());
@@ -246,7 +246,7 @@ fn copies_beyond_both_buckets_go_to_the_stages_that_so_many_keys_may_have() {
 
 #[test]
 fn a_dropped_stage_is_kept_aside_for_the_next_one_and_is_no_part_of_the_filter() {
-    let mut filter = create(planned(100, 4, 4, 12));
+    let mut filter = create(plan(100, 4, 4, 12));
     filter.add_hashes(&(0..250).map(mix).collect::<Vec<_>>(), None).unwrap();
     let (stage, before) = (filter.nbytes() / 3, bytes(&filter));
     filter.remove_hashes(&(100..250).map(mix).collect::<Vec<_>>(), None).unwrap();
@@ -261,7 +261,7 @@ fn a_dropped_stage_is_kept_aside_for_the_next_one_and_is_no_part_of_the_filter()
 
 #[test]
 fn compacting_frees_what_earlier_stages_have_room_for_and_loses_nothing() {
-    let plan = planned(200, 10, 4, 12);
+    let plan = plan(200, 10, 4, 12);
     let mut filter = create(plan);
     let hashes: Vec<u64> = (0..2000).map(mix).collect();
     filter.add_hashes(&hashes, None).unwrap();
@@ -279,7 +279,7 @@ fn compacting_frees_what_earlier_stages_have_room_for_and_loses_nothing() {
 
 #[test]
 fn merging_sums_both_and_changes_nothing_when_they_do_not_fit() {
-    let (small, large) = (planned(100, 4, 4, 12), planned(100, 9, 4, 12));
+    let (small, large) = (plan(100, 4, 4, 12), plan(100, 9, 4, 12));
     let (mut a, mut b) = (create(small), create(large));
     let [mine, theirs]: [Vec<u64>; 2] = [(0..150).map(mix).collect(), (100..300).map(mix).collect()];
     a.add_hashes(&mine, None).unwrap();
@@ -290,7 +290,7 @@ fn merging_sums_both_and_changes_nothing_when_they_do_not_fit() {
     let before = bytes(&a);
     b.add_hashes(&(300..800).map(mix).collect::<Vec<_>>(), None).unwrap();
     assert!(matches!(a.merge(&b), Err(Error::Capacity(_))) && bytes(&a) == before);
-    assert!(matches!(a.merge(&create(planned(500, 4, 4, 12))), Err(Error::Incompatible(_))));
+    assert!(matches!(a.merge(&create(plan(500, 4, 4, 12))), Err(Error::Incompatible(_))));
     let stranger = DynamicCuckooFilter::new(small, KeyHasher::seeded(1)).unwrap();
     assert!(matches!(a.merge(&stranger), Err(Error::Incompatible(_))) && bytes(&a) == before);
 }
@@ -326,7 +326,7 @@ fn impossible_parameters_are_refused() {
 
 #[test]
 fn forged_files_are_refused_or_harmless() {
-    let mut filter = create(planned(30, 5, 4, 8));
+    let mut filter = create(plan(30, 5, 4, 8));
     filter.add_hashes(&(0..80).map(mix).collect::<Vec<_>>(), None).unwrap();
     // What may differ without contradiction: counts, a stash, the rate and stages of the whole.
     let free = |tag, index, _| {
@@ -340,14 +340,15 @@ fn forged_files_are_refused_or_harmless() {
         }
         let _ = (opened.compact(), opened.merge(&filter), opened.fpr(), opened.fill(), opened.info());
     });
-    let damaged =
-        |change: &dyn Fn(&mut Header, &mut Vec<Vec<u8>>)| matches!(reloaded(&filter, change), Err(Error::Format(_)));
+    let damaged = |change: &dyn Fn(&mut Header, &mut Vec<Vec<u8>>)| {
+        matches!(reload_changed(&filter, change), Err(Error::Format(_)))
+    };
     assert!(damaged(&|header, _| header.params.retain(|(_, index, _)| *index == 0xffff)), "no stage");
     assert!(damaged(&|header, _| header.params.retain(|(_, index, _)| *index != 1)), "a stage between is missing");
     assert!(damaged(&|_, cells| cells[1].iter_mut().for_each(|byte| *byte = 255)), "bits beyond the buckets");
     // More stages than are allowed.
     let allow = |most: u64| {
-        reloaded(&filter, |header, _| {
+        reload_changed(&filter, |header, _| {
             let mut own = header.params.iter_mut().filter(|(tag, ..)| *tag != crate::container::tag::KEY_DOMAINS);
             own.nth(2).unwrap().2 = most;
         })
@@ -357,7 +358,7 @@ fn forged_files_are_refused_or_harmless() {
 
 #[test]
 fn any_cells_at_all_are_survived() {
-    let mut filter = create(planned(30, 5, 4, 8));
+    let mut filter = create(plan(30, 5, 4, 8));
     filter.add_hashes(&(0..110).map(mix).collect::<Vec<_>>(), None).unwrap();
     let used = (filter.plan.shape.bits() / 8) as usize;
     for seed in 0..50 {
@@ -365,7 +366,7 @@ fn any_cells_at_all_are_survived() {
             let mut random = SplitMix(seed);
             cells.iter_mut().flat_map(|cells| &mut cells[..used]).for_each(|byte| *byte = random.next() as u8);
         };
-        let mut opened = reloaded(&filter, noise).unwrap();
+        let mut opened = reload_changed(&filter, noise).unwrap();
         let mut random = SplitMix(seed);
         for _ in 0..2000 {
             let hash = random.next();

@@ -82,7 +82,7 @@ structure! {
         /// Number of stages.
         pub stages: usize = |f| f.chain.stages.len();
         /// Number of stages with the least possible rate, which is above the planned one.
-        pub at_least_rate: usize = |f| f.held();
+        pub at_least_rate: usize = |f| f.count_held();
     }
 }
 
@@ -131,7 +131,7 @@ impl ScalableBloomFilter {
     }
 
     /// Bytes of a new filter, that is of its first stage.
-    pub fn made_bytes(
+    pub fn first_stage_bytes(
         initial_capacity: u64,
         fpr: f64,
         kind: &str,
@@ -154,7 +154,7 @@ impl ScalableBloomFilter {
     }
 
     /// Stages above their planned rate.
-    fn held(&self) -> usize {
+    fn count_held(&self) -> usize {
         let rates = self.chain.stages.iter().map(Filter::target_fpr).enumerate();
         rates.filter(|(index, rate)| self.plan.is_held(*index, *rate)).count()
     }
@@ -284,7 +284,7 @@ impl Filter for ScalableBloomFilter {
     }
 
     /// Including the keys that an earlier stage, or their own, found wrongly.
-    fn estimated(&self) -> Option<(f64, f64)> {
+    fn estimate_count(&self) -> Option<(f64, f64)> {
         let stages: Vec<_> = self.chain.stages.iter().map(Stage::stage_keys).collect();
         Some(reached_chain(self.plan.kind.stages(), &stages).with_deviation())
     }

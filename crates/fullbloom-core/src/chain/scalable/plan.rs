@@ -9,7 +9,7 @@ use crate::chain::stages::MAX_STAGES;
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
 use crate::sizing::chain::{stage_keys, stage_rate};
-use crate::sizing::{LEAST_FPR, check_fpr, shown};
+use crate::sizing::{LEAST_FPR, check_fpr, format_rate};
 use crate::structure::Filter;
 
 /// A stage that finds more absent keys than it rejects is useless.
@@ -49,7 +49,7 @@ impl Plan {
             return Err(Error::Parameter(format!(
                 "fpr must be at least {:.1e} with tightening {tightening} (keys are 64-bit hashes), got {}",
                 LEAST_FPR / (1.0 - tightening),
-                shown(fpr)
+                format_rate(fpr)
             )));
         }
         Ok(self)

@@ -6,7 +6,7 @@ use crate::container::tag;
 use crate::hash::splitmix::mix;
 use crate::structure::conformance::lying;
 use crate::structure::parts::Parts;
-use crate::structure::testing::{reload, reloaded};
+use crate::structure::testing::{reload, reload_changed};
 use crate::table::cuckoo::places::Places;
 
 fn create(initial_capacity: u64, fpr: f64, kind: &str, growth: f64) -> ScalableBloomFilter {
@@ -69,7 +69,7 @@ fn a_stage_that_cannot_have_its_rate_has_the_least_there_is() {
         let mut back = reload(&filter);
         assert!(back.same_as(&filter) && back.at_least_rate() == filter.at_least_rate());
         for wrong in [0.999, 1.001, 2.0, 1e3] {
-            let lie = reloaded(&filter, |header, _| {
+            let lie = reload_changed(&filter, |header, _| {
                 let stage = header.params.iter_mut().find(|(t, i, _)| (*t, *i) == (tag::FPR, first as u16));
                 let value = &mut stage.unwrap().2;
                 *value = (f64::from_bits(*value) * wrong).to_bits();
@@ -117,7 +117,7 @@ fn bytes_to_come_are_those_of_the_stages() {
 }
 
 /// A filter that was copied in slices while keys were added, and the words that these may have written once more.
-fn copied<F: Loadable + Addable>(mut live: F, from: u64) -> Result<()> {
+fn check_copy<F: Loadable + Addable>(mut live: F, from: u64) -> Result<()> {
     let hash = |key: u64| key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     assert!(live.writes(&[], &mut |_, _| {}));
     let mut parts = Parts::new(&live.container())?;
@@ -143,9 +143,9 @@ fn copied<F: Loadable + Addable>(mut live: F, from: u64) -> Result<()> {
 #[test]
 fn a_copy_in_slices_is_the_filter_as_it_is_at_the_end() -> Result<()> {
     for layout in ["classic", "blocked", "split", "partitioned", "two-block"] {
-        copied(BloomFilter::construct(20_000, 0.001, layout, None, "xxh3", false, KeyHasher::seeded(1))?, 0)?;
+        check_copy(BloomFilter::construct(20_000, 0.001, layout, None, "xxh3", false, KeyHasher::seeded(1))?, 0)?;
     }
     let mut chain = ScalableBloomFilter::construct(4000, 0.01, "bloom", 2.0, 0.5, "auto", KeyHasher::seeded(1))?;
     (0..9000u64).try_for_each(|key| chain.add_hash(key.wrapping_mul(0x9e37_79b9_7f4a_7c15)).map(drop))?;
-    copied(chain, 9000)
+    check_copy(chain, 9000)
 }

@@ -46,7 +46,7 @@ structure! {
     /// returns False, for a key that cannot be removed or is absent. Flags are permanent, so the share of removable keys
     /// only falls; adding a key again flags all its regions, and it can no longer be removed.
     /// Raises ParameterError, ParameterTypeError, FilterMemoryError. Cost: BloomFilter's classic layout
-    /// and a bit per region, 12.0, 18.0 and 24.0 bits a key at 1, 0.1 and 0.01 %.
+    /// and a bit per region, 12.0, 18.0 and 24.0 bits per key at 1, 0.1 and 0.01 %.
     /// Source: Rothenberg, Macapuna, Verdi, Magalhaes, IEEE Communications Letters 14(6), 2010; the share
     /// that can be removed: fullbloom.theory.deletability (the published form is too high).
     ///
@@ -207,7 +207,7 @@ impl Filter for DeletableBloomFilter {
 
     /// From the share of set bits. Bits of deleted keys in flagged regions stay, and count: after removals it
     /// overestimates, and the deviation is that of the keys that would set as many bits.
-    fn estimated(&self) -> Option<(f64, f64)> {
+    fn estimate_count(&self) -> Option<(f64, f64)> {
         Some(self.regions.positions.law().estimate(self.fill()))
     }
 }

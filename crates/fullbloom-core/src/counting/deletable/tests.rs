@@ -7,7 +7,7 @@ fn filter(num_bits: u64, num_hashes: u32, count: u64) -> DeletableBloomFilter {
     DeletableBloomFilter::new(regions, 100, 0.01, KeyHasher::seeded(0)).unwrap()
 }
 
-/// The rule of the paper with a set of owners a bit.
+/// The rule of the paper with a set of owners per bit.
 struct Model {
     bits: Vec<bool>,
     flags: Vec<bool>,

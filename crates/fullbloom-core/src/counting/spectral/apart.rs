@@ -27,7 +27,7 @@ pub struct Apart {
 pub const SLOT_WORDS: usize = 2;
 
 /// Where a walk through the table ends.
-enum Walk {
+enum WalkEnd {
     At(usize),
     Free(usize),
     Full,
@@ -40,24 +40,24 @@ impl Apart {
     }
 
     /// The word with the count of `hash`, or that of the first free slot on its way.
-    fn walk(&self, hash: u64) -> Walk {
+    fn walk(&self, hash: u64) -> WalkEnd {
         let words = self.memory.words();
         let start = fastrange(hash.wrapping_mul(M1), self.slots);
         for step in 0..WALK.min(self.slots) {
             let slot = (start + step) % self.slots;
             match words.get(slot as usize * 2..slot as usize * 2 + 2) {
-                Some(&[_, 0]) => return Walk::Free(slot as usize * 2 + 1),
-                Some(&[key, _]) if u64::from_le(key) == hash => return Walk::At(slot as usize * 2 + 1),
+                Some(&[_, 0]) => return WalkEnd::Free(slot as usize * 2 + 1),
+                Some(&[key, _]) if u64::from_le(key) == hash => return WalkEnd::At(slot as usize * 2 + 1),
                 _ => {}
             }
         }
-        Walk::Full
+        WalkEnd::Full
     }
 
     /// The count of a key that is here.
     pub fn count(&self, hash: u64) -> Option<u64> {
         match self.walk(hash) {
-            Walk::At(i) => self.memory.words().get(i).map(|&count| u64::from_le(count)),
+            WalkEnd::At(i) => self.memory.words().get(i).map(|&count| u64::from_le(count)),
             _ => None,
         }
     }
@@ -68,8 +68,8 @@ impl Apart {
             return;
         }
         let (at, key) = match self.walk(hash) {
-            Walk::At(i) => (i, None),
-            Walk::Free(i) if alone => (i, Some(hash)),
+            WalkEnd::At(i) => (i, None),
+            WalkEnd::Free(i) if alone => (i, Some(hash)),
             _ => return,
         };
         let Some(words) = self.memory.words_mut() else { return };

@@ -54,7 +54,7 @@ structure! {
     ///
     /// Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is allocated; add
     /// raises FilterFull, and changes nothing, when a counter would pass its maximum.
-    /// Cost: 9.6 counters a key at 1 %; "recurring-minimum" 8 bytes more.
+    /// Cost: 9.6 counters per key at 1 %; "recurring-minimum" 8 bytes more.
     /// Source: Cohen, Matias, SIGMOD 2003; share of wrong counts (1 - e^(-kn/m))^k by minimum selection.
     ///
     /// >>> from fullbloom import SpectralBloomFilter
@@ -241,7 +241,7 @@ impl Filter for SpectralBloomFilter {
     }
 
     /// From the share of counters that are not zero; infinite when all are.
-    fn estimated(&self) -> Option<(f64, f64)> {
+    fn estimate_count(&self) -> Option<(f64, f64)> {
         Some(self.shape.law().estimate(self.fill()))
     }
 

@@ -64,7 +64,10 @@ impl Shape {
         if (1..=MAX_HASHES).contains(&self.num_hashes) && (1..=MAX_CELLS).contains(&self.num_cells) {
             return Ok(self);
         }
-        Err(Error::Parameter(format!("{} counters, {} a key, are no filter", self.num_cells, self.num_hashes)))
+        Err(Error::Parameter(format!(
+            "{} counters with {} per key are not a valid filter",
+            self.num_cells, self.num_hashes
+        )))
     }
 
     /// The law of membership.

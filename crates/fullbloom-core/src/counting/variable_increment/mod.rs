@@ -50,7 +50,7 @@ structure! {
     ///
     /// Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is allocated;
     /// remove() raises KeyError for a key that was certainly never added, and changes nothing.
-    /// Cost: 28.8 bits a key at 1 %, 43.2 at 0.1 % (CountingBloomFilter, classic: 38.3 and 57.5); k cache lines.
+    /// Cost: 28.8 bits per key at 1 %, 43.2 at 0.1 % (CountingBloomFilter, classic: 38.3 and 57.5); k cache lines.
     /// Source: Rottenstreich, Kanizo, Keslassy, IEEE/ACM ToN 22(4), 2014; rate (1 - B(0) - (L-1)/L B(1)
     /// - (L^2-1)/(6 L^2) B(2))^k, B(i) the probability that i of kn throws over m cells fall into one.
     ///
@@ -181,7 +181,7 @@ impl Filter for VariableIncrementFilter {
     }
 
     /// From the share of cells that are not zero; infinite when all are.
-    fn estimated(&self) -> Option<(f64, f64)> {
+    fn estimate_count(&self) -> Option<(f64, f64)> {
         Some(self.shape.occupancy().estimate(self.fill()))
     }
 }
@@ -269,7 +269,7 @@ impl Loadable for VariableIncrementFilter {
         match (0..self.shape.num_cells).find(below) {
             None => Ok(()),
             Some(cell) => Err(Error::format(format!(
-                "counter {cell} of the file is {}, which no sum of increments from {} on is; it is damaged",
+                "counter {cell} of the file is {}, which is not a sum of increments of at least {}; it is damaged",
                 packed.get(words, cell),
                 self.shape.increments
             ))),

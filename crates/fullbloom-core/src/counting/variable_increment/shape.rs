@@ -53,7 +53,10 @@ impl Shape {
         if (1..=MAX_HASHES).contains(&self.num_hashes) && (1..=MAX_CELLS).contains(&self.num_cells) {
             return Ok(self);
         }
-        Err(Error::Parameter(format!("{} counters, {} a key, are no filter", self.num_cells, self.num_hashes)))
+        Err(Error::Parameter(format!(
+            "{} counters with {} per key are not a valid filter",
+            self.num_cells, self.num_hashes
+        )))
     }
 
     /// Rate when `items` keys are in, once each.

@@ -37,7 +37,7 @@ fn inverse(a: u64, p: u64) -> u64 {
 
 /// The number below the product of `primes` with these remainders, modulo [`field::P`]; `inverses[i]` is that of the
 /// product of the primes before number i, modulo that one.
-fn joined(primes: &[u64], inverses: &[u64], rests: impl Iterator<Item = u64>) -> u64 {
+fn join_remainders(primes: &[u64], inverses: &[u64], rests: impl Iterator<Item = u64>) -> u64 {
     let mut digits: Vec<u64> = Vec::with_capacity(primes.len());
     for ((&p, &inverse), rest) in primes.iter().zip(inverses).zip(rests) {
         let before = digits.iter().zip(primes).rev().fold(0, |sum, (&digit, &q)| (sum * (q % p) + digit) % p);
@@ -55,7 +55,7 @@ pub(super) fn sums<C: Iterator<Item = u64>>(primes: &[u64], members: usize, cell
         .enumerate()
         .map(|(i, &p)| inverse(primes[..i].iter().fold(1, |product, &q| product * (q % p) % p), p))
         .collect();
-    (0..=members).map(|at| joined(primes, &inverses, modulo.iter().map(|sums| sums[at]))).collect()
+    (0..=members).map(|at| join_remainders(primes, &inverses, modulo.iter().map(|sums| sums[at]))).collect()
 }
 
 /// The members, in order, with repetitions; empty if these are not the sums of any.

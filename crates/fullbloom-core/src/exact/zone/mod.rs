@@ -42,7 +42,7 @@ structure! {
     ///
     /// False negatives: only after a key is removed that was not added. Takes no secret, since keys are found by inverting the
     /// public hash of an int. Warns CapacityWarning past the zone; raises ParameterError, ParameterTypeError, FilterMemoryError.
-    /// Cost: about 0.7 (d log2 u)^2 / ln(d log2 u) bits, some ns for each of num_hashes cells a key. Source: Eppstein,
+    /// Cost: about 0.7 (d log2 u)^2 / ln(d log2 u) bits, some ns for each of num_hashes cells per key. Source: Eppstein,
     /// Goodrich, Hirschberg, SIAM J. Comput. 36(5), 2007.
     ///
     /// >>> from fullbloom import ZoneFilter
@@ -123,7 +123,7 @@ fn cell_bits(zone: u64, counting: bool) -> u32 {
 fn check_public(hasher: &KeyHasher) -> Result<()> {
     if hasher.is_keyed() {
         return Err(Error::parameter(
-            "a ZoneFilter holds rests of the numbers themselves and takes no secret; leave secret= out",
+            "a ZoneFilter holds remainders of the numbers themselves and takes no secret; leave secret= out",
         ));
     }
     Ok(())
@@ -185,24 +185,22 @@ impl ZoneFilter {
     }
 
     /// The members, in order, each as often as it was added, where there are no more of these than the zone has. Takes
-    /// O(n k^2) steps for n members and k cells a key.
+    /// O(n k^2) steps for n members and k cells per key.
     pub fn decode(&self) -> Result<Vec<u64>> {
         if !self.counting() {
-            return Err(Error::parameter(
-                "the cells do not count, so they do not tell the members; pass counting=True",
-            ));
+            return Err(Error::parameter("a zone without counters cannot list its members; pass counting=True"));
         }
         let all = 0..self.primes.len();
         let held: u64 = self.rests(0).sum();
         if held > self.zone || all.clone().any(|i| self.has_stopped(i)) {
             return Err(Error::Parameter(format!(
-                "decode lists members where never more than capacity={} were in; make the filter with a larger capacity",
+                "decode() lists members only if there were never more than capacity={}; build the filter with a larger capacity",
                 self.zone
             )));
         }
         let wrong = || {
             Error::format(
-                "no members leave the rests that the cells hold: keys were removed that were not there, or it is damaged",
+                "the cells match no set of members: keys were removed that were not present, or the filter is damaged",
             )
         };
         if all.clone().any(|i| self.rests(i).sum::<u64>() != held) {
@@ -228,7 +226,7 @@ impl ZoneFilter {
     #[cold]
     fn refusal(&self) -> Error {
         Error::Parameter(format!(
-            "the key is none of the whole numbers from 0 to {} that this ZoneFilter can hold; make one with a larger \
+            "the key must be a whole number from 0 to {} in this ZoneFilter; build one with a larger \
              universe, or a filter that takes any key",
             self.universe - 1
         ))
@@ -274,7 +272,7 @@ impl Filter for ZoneFilter {
         self.members
     }
 
-    /// 0 in the zone, unless counters stopped outside of it; beyond it the rests of a random number are independent, by the Chinese remainder theorem.
+    /// 0 in the zone, unless counters stopped outside of it; beyond it the remainders of a random number are independent, by the Chinese remainder theorem.
     fn fpr(&self) -> f64 {
         if self.members <= self.zone && !(0..self.primes.len()).any(|i| self.has_stopped(i)) {
             return 0.0;
@@ -401,7 +399,7 @@ impl Loadable for ZoneFilter {
         Ok(Self::of_shape(zone, universe, members.min(u64::MAX >> 1), shape, cells, hasher))
     }
 
-    /// Each member has one rest for each prime, so they all have as many; behind the last cell there is nothing. Of bits
+    /// Each member has one remainder for each prime, so they all have as many; after the last cell there is nothing. Of bits
     /// each new member sets one at least. A counter that stopped is not counted, and what it held is not known.
     fn check_cells(&self) -> Result<()> {
         let wrong = |what: &str| Err(Error::format(format!("{what}; the file is damaged")));
@@ -409,7 +407,7 @@ impl Loadable for ZoneFilter {
         let end = self.num_cells * u64::from(self.packed.width());
         let mut rest = words.iter().skip((end / 64) as usize).map(|word| u64::from_le(*word));
         if rest.next().is_some_and(|word| word >> (end % 64) > 0) || rest.any(|word| word > 0) {
-            return wrong("the file has rests behind the last prime");
+            return wrong("the file has remainders after those of the last prime");
         }
         let counting = self.counting();
         let stopped = |count: u64| counting && count == self.packed.max();
@@ -418,7 +416,7 @@ impl Loadable for ZoneFilter {
             let (mut held, mut stops) = (0u64, false);
             for (rest, count) in (0..).zip(self.rests(i)) {
                 if count > 0 && rest >= self.universe {
-                    return wrong("the file holds the rest of a number outside of its universe");
+                    return wrong("the file holds a remainder of a number outside of its universe");
                 }
                 stops |= stopped(count);
                 held += if stopped(count) { 0 } else { count };
@@ -430,7 +428,10 @@ impl Loadable for ZoneFilter {
                 (false, _) => (held > 0) == (self.members > 0) && held <= self.members,
             };
             if !agree {
-                return wrong(&format!("the file says that it has {} members, prime {prime} has others", self.members));
+                return wrong(&format!(
+                    "the file states {} members, but prime {prime} has another number of them",
+                    self.members
+                ));
             }
         }
         if !counting && self.members > set {

@@ -6,7 +6,7 @@ fn zone(capacity: u64, universe: u64, counting: bool) -> ZoneFilter {
 }
 
 fn key(number: u64) -> u64 {
-    KeyHasher::seeded(5).signed(number as i64)
+    KeyHasher::seeded(5).hash_signed(number as i64)
 }
 
 fn of(capacity: u64, universe: u64, numbers: &[u64]) -> ZoneFilter {
@@ -88,13 +88,13 @@ fn undecodable_zones_say_why() {
     assert!(matches!(zone(4, 1000, false).decode(), Err(Error::Parameter(why)) if why.contains("counting=True")));
     assert!(matches!(of(2, 1000, &[1, 2, 3]).decode(), Err(Error::Parameter(why)) if why.contains("capacity=2")));
     let mut wrong = of(4, 1000, &[1, 2]);
-    // Two even numbers: no such pair below 1000 leaves the other rests.
+    // Two even numbers: no such pair below 1000 leaves the other remainders.
     let (packed, words) = (wrong.packed, wrong.cells.writable().unwrap());
     packed.set(words, 0, 2);
     packed.set(words, 1, 0);
     assert!(matches!(wrong.decode(), Err(Error::Format(_))));
     let mut wrong = of(8, 1000, &[4, 5, 600]);
-    // A rest of the largest prime moves to its neighbour.
+    // A remainder of the largest prime moves to its neighbour.
     let (last, packed) = (wrong.num_cells - 1, wrong.packed);
     let at = (0..last).rev().find(|&at| packed.get(wrong.cells.words(), at) > 0).unwrap();
     let words = wrong.cells.writable().unwrap();

@@ -386,13 +386,13 @@ impl Chain {
         }
         let layer = |(layer, cells): (&Layer, Vec<u8>)| Layer { cells: Cells::of(cells), ..*layer };
         let layers = self.layers.iter().zip(cells).map(layer).collect();
-        Ok(Chain { layers, bound: self.bound.alone(), ..*self })
+        Ok(Chain { layers, bound: self.bound.copy_alone(), ..*self })
     }
 
     /// A copy.
     pub fn try_clone(&self) -> Result<Self> {
         let layers = self.layers.iter().map(Layer::try_clone).collect::<Result<_>>()?;
-        Ok(Chain { layers, bound: self.bound.alone(), ..*self })
+        Ok(Chain { layers, bound: self.bound.copy_alone(), ..*self })
     }
 }
 

@@ -403,13 +403,13 @@ impl Cuckoo {
             return Err(Error::format("cells of another shape"));
         }
         let tables = cells.into_iter().map(Cells::of).collect();
-        Ok(Cuckoo { tables, bound: self.bound.alone(), ..*self })
+        Ok(Cuckoo { tables, bound: self.bound.copy_alone(), ..*self })
     }
 
     /// A copy.
     pub fn try_clone(&self) -> Result<Self> {
         let tables = self.tables.iter().map(Cells::try_clone).collect::<Result<_>>()?;
-        Ok(Cuckoo { tables, bound: self.bound.alone(), ..*self })
+        Ok(Cuckoo { tables, bound: self.bound.copy_alone(), ..*self })
     }
 }
 

@@ -40,7 +40,7 @@ impl Facts {
         largest: u64,
     ) -> Result<Self> {
         let check_bits = check_bits.or(if fpr.is_none() { Some(CHECK_BITS) } else { None });
-        let precision = Precision::named("check_bits", fpr, check_bits)?;
+        let precision = Precision::parse_bits("check_bits", fpr, check_bits)?;
         if !matches!(arity, 3 | 4) {
             return Err(Error::Parameter(format!("arity must be 3 or 4, got {arity}")));
         }
@@ -82,7 +82,7 @@ impl Facts {
     }
 
     /// The cells; their widths are checked.
-    pub(super) fn packed(self) -> Result<PackedCells> {
+    pub(super) fn create_cells(self) -> Result<PackedCells> {
         PackedCells::new(self.below() + self.check_bits).ok_or_else(|| Error::parameter("cells must have 1 to 64 bits"))
     }
 
@@ -100,7 +100,7 @@ impl Facts {
 
     /// Bytes of cells, table and values for `keys` keys.
     pub(super) fn nbytes<const K: usize, S: Shape<K>>(self, keys: u64) -> Result<u64> {
-        let cells = shards::cell_bytes::<K, S>(keys, self.packed()?);
+        let cells = shards::cell_bytes::<K, S>(keys, self.create_cells()?);
         let table = (8 * shards::ROW as u64) << shards::bits_for(keys);
         let values = self.value_words(cells / 8)?.saturating_mul(8).next_multiple_of(64);
         Ok(cells.saturating_add(table.next_multiple_of(64)).saturating_add(values))
@@ -109,7 +109,7 @@ impl Facts {
     /// Refuses to exceed the memory limit, if values add to the cells.
     pub(super) fn check_granted<const K: usize, S: Shape<K>>(self, pairs: &SortedRecords<2>) -> Result<()> {
         let needed = self.nbytes::<K, S>(pairs.len())?;
-        match pairs.granted() {
+        match pairs.memory_limit() {
             Some(granted) if granted < needed => Err(Error::Memory(format!(
                 "{} keys with their values need {needed} bytes of memory, got memory={granted}; raise it",
                 pairs.len()
@@ -119,8 +119,9 @@ impl Facts {
     }
 
     /// Completes the facts of a file by its table: words of cells and of values, and the facts.
-    pub(super) fn loaded<const K: usize, S: Shape<K>>(mut self, table: &[u64]) -> Result<(u64, u64, Self)> {
-        let (words, cells) = shards::check_table::<K, S>(table, self.bits, self.packed().map_err(Error::as_format)?)?;
+    pub(super) fn load<const K: usize, S: Shape<K>>(mut self, table: &[u64]) -> Result<(u64, u64, Self)> {
+        let (words, cells) =
+            shards::check_table::<K, S>(table, self.bits, self.create_cells().map_err(Error::as_format)?)?;
         if self.keys > cells {
             return Err(Error::Format(format!("the file has {} keys in {cells} cells; it is damaged", self.keys)));
         }

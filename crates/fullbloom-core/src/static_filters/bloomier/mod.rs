@@ -111,9 +111,9 @@ impl Facts {
         hasher: KeyHasher,
         job: &Job<'_>,
     ) -> Result<BloomierMap> {
-        let pairs = &*keys.sorted(job)?;
+        let pairs = &*keys.sort(job)?;
         self.check_granted::<K, S>(pairs)?;
-        let (below, mutable, cells) = (self.below(), self.mutable, self.packed()?);
+        let (below, mutable, cells) = (self.below(), self.mutable, self.create_cells()?);
         let value = |&[hash, value]: &[u64; 2], own| {
             fingerprints::fingerprint(hash) << below | if mutable { own as u64 } else { value }
         };
@@ -131,7 +131,7 @@ impl Facts {
 }
 
 /// The result of finding a key's cells.
-struct Found<const K: usize> {
+struct Match<const K: usize> {
     /// The low bits of its cells' xor.
     low: u64,
     /// First word of the shard.
@@ -152,7 +152,7 @@ impl BloomierMap {
         hasher: KeyHasher,
         job: &Job<'_>,
     ) -> Result<Self> {
-        let pairs = keys.sorted(job)?;
+        let pairs = keys.sort(job)?;
         let facts = Facts::new(fpr, check_bits, value_bits, mutable, arity, pairs.largest())?;
         if let Some([[hash, one], [_, other]]) = pairs.differing() {
             return Err(Error::Parameter(format!(
@@ -183,18 +183,18 @@ impl BloomierMap {
 
     /// The contents of the cells of a hash; `None` if the check shows that it is absent.
     #[inline(always)]
-    fn find<const K: usize, const W: u32, S: Shape<K>>(&self, hash: u64) -> Option<Found<K>> {
+    fn find<const K: usize, const W: u32, S: Shape<K>>(&self, hash: u64) -> Option<Match<K>> {
         let (view, below) = (self.view(), self.facts.below());
         let (first, places, fingerprint) = view.places::<K, S>(hash)?;
         let xor = places.into_iter().fold(0, |xor, i| xor ^ view.cell::<W>(first, i));
         let passed = (xor >> below ^ fingerprint) << (64 - self.facts.check_bits) == 0;
         let low = xor & (u64::MAX >> (64 - below));
-        (passed && (low < K as u64 || !self.facts.mutable)).then_some(Found { low, first, places })
+        (passed && (low < K as u64 || !self.facts.mutable)).then_some(Match { low, first, places })
     }
 
     /// The slot of a result.
     #[inline(always)]
-    fn slot<const K: usize>(&self, found: &Found<K>) -> u64 {
+    fn slot<const K: usize>(&self, found: &Match<K>) -> u64 {
         let width = u64::from(OWN_BITS + self.facts.check_bits);
         found.first as u64 * 64 / width + found.places[found.low as usize % K]
     }
@@ -369,7 +369,7 @@ impl Loadable for BloomierMap {
         let target_fpr = crate::sizing::check_fpr(target_fpr).map_err(Error::as_format)?;
         let facts = Facts { bits, keys, target_fpr, ..facts.map_err(Error::as_format)? };
         let table = memory(kind::SHARDS, 0, shards::table_words(bits)?)?;
-        let (words, values, facts) = by_arity!(arity, facts.loaded(table.words()))?;
+        let (words, values, facts) = by_arity!(arity, facts.load(table.words()))?;
         let (cells, values) = (memory(kind::CELLS, 0, words)?, memory(kind::VALUES, 0, values)?);
         Ok(BloomierMap { cells, table, values, hasher, facts })
     }

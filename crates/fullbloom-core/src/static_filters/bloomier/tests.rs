@@ -1,6 +1,6 @@
 use super::*;
 use crate::structure::records::{RecordSet, Records};
-use crate::structure::testing::{hash, mapped, reload};
+use crate::structure::testing::{hash, map_filter, reload};
 
 fn pairs(pairs: impl IntoIterator<Item = (u64, u64)>) -> RecordSet<2> {
     let mut records = Records::new(None);
@@ -8,7 +8,7 @@ fn pairs(pairs: impl IntoIterator<Item = (u64, u64)>) -> RecordSet<2> {
     records.try_into().unwrap()
 }
 
-/// Numbers of so many bits, one a key; the largest that there is stands among them.
+/// Numbers of so many bits, one per key, including the largest.
 fn values(number: u64, bits: u32) -> Vec<(u64, u64)> {
     let value = |i| if i == number / 2 { u64::MAX } else { hash(i ^ 1 << 50) };
     (0..number).map(|i| (i, value(i) >> (64 - bits))).collect()
@@ -43,7 +43,7 @@ fn every_stored_key_has_its_value_in_cells_of_any_width() {
             let wanted = values(number, bits);
             let map = create(&pairs(wanted.clone()), check, None, mutable, arity).unwrap();
             assert_eq!((map.value_bits(), map.check_bits(), map.num_added()), (bits, check as u32, number));
-            for map in [reload(&map), mapped(&map), map.try_clone().unwrap()] {
+            for map in [reload(&map), map_filter(&map), map.try_clone().unwrap()] {
                 let hashes: Vec<u64> = (0..2 * number + 1000).map(hash).collect();
                 let mut got = vec![9; hashes.len()];
                 map.get_hashes(&hashes, 77, &mut got);
@@ -112,7 +112,7 @@ fn values_change_in_place_and_no_other_does() {
         if bits < 64 {
             assert!(matches!(map.set_hash(hash(0), 1 << bits), Err(Error::Parameter(_))));
         }
-        assert!(matches!(mapped(&map).set_hash(hash(0), 0), Err(Error::ReadOnly(_))));
+        assert!(matches!(map_filter(&map).set_hash(hash(0), 0), Err(Error::ReadOnly(_))));
         let mut fixed = create(&pairs(before), 4, Some(60).filter(|_| bits < 60), bits == 64, arity).unwrap();
         assert_eq!(matches!(fixed.set_hash(hash(0), 0), Err(Error::ReadOnly(_))), bits < 64);
     }

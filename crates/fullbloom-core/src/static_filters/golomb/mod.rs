@@ -49,7 +49,7 @@ structure! {
     /// and any memory; the union of two sets of one capacity has the bytes of the set of all their keys.
     ///
     /// Raises ParameterError, also for more keys than capacity, ParameterTypeError, FilterMemoryError; merge raises
-    /// FilterFull. Cost: P + 1 + 1 / ((1 - fpr)^(-2^P) - 1) bits a key and 0.13 for the index of blocks: 8.2 at 1 %, where
+    /// FilterFull. Cost: P + 1 + 1 / ((1 - fpr)^(-2^P) - 1) bits per key and 0.13 for the index of blocks: 8.2 at 1 %, where
     /// the bound of filters is 6.64 and that of sorted lists 8.09. A lookup decodes half a block, 64 codes on average; after
     /// a smaller hash of the same block it continues from there, so sort hashes for contains_hashed. Source:
     /// Golomb, IEEE Trans. Information Theory 12(3), 1966; Putze, Sanders, Singler, WEA 2007; parameters as in BIP 158.
@@ -140,7 +140,7 @@ impl GolombSet {
         hasher: KeyHasher,
         job: &Job<'_>,
     ) -> Result<Self> {
-        let (precision, keys) = (Precision::of(fpr, bits, rice_bits)?, &*keys.sorted(job)?);
+        let (precision, keys) = (Precision::of(fpr, bits, rice_bits)?, &*keys.sort(job)?);
         let capacity = capacity.unwrap_or(keys.len());
         let set = values::of_keys(keys, precision.shape(capacity)?, precision.fpr, job)?;
         if set.values > capacity {
@@ -272,7 +272,7 @@ impl GolombSet {
         if self.codes.is_read_only() {
             return Err(Error::read_only());
         }
-        let parts = values::intersected(self.blocks(), other.blocks())?;
+        let parts = values::intersect(self.blocks(), other.blocks())?;
         *self = Self::of(parts, self.shape, (self.capacity, self.target_fpr), self.hasher)?;
         Ok(())
     }
@@ -290,7 +290,7 @@ impl Mergeable for GolombSet {
         if self.codes.is_read_only() {
             return Err(Error::read_only());
         }
-        let parts = values::united(self.blocks(), other.blocks())?;
+        let parts = values::unite(self.blocks(), other.blocks())?;
         if parts.values > self.capacity {
             return Err(Error::Capacity(format!(
                 "both sets have {} values, capacity is {}; build both with a larger capacity",
@@ -307,7 +307,7 @@ impl Loadable for GolombSet {
         Self::check_header(header, 0, 0)?;
         let stored = Stored::read(header)?;
         let (capacity, values) = (stored.most, stored.count);
-        let shape = Shape::checked(capacity, stored.block_range, stored.rice_bits)?;
+        let shape = Shape::from_numbers(capacity, stored.block_range, stored.rice_bits)?;
         let offsets = Offsets::of(stored.code_bits, shape.blocks, stored.offset_bits)?;
         let target_fpr = check_fpr(stored.target_fpr).map_err(Error::as_format)?;
         if values > capacity || values > offsets.bits {
@@ -325,7 +325,7 @@ impl Loadable for GolombSet {
     /// merge to other bytes.
     fn check_cells(&self) -> Result<()> {
         let blocks = self.blocks();
-        if values::counted(blocks) == Some(self.values)
+        if values::count_values(blocks) == Some(self.values)
             && is_zero_from(self.codes.words(), self.offsets.bits)
             && blocks.offsets.are_sound(blocks.starts, self.shape.blocks)
         {

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::scheme::fastrange;
 use crate::sizing::golomb;
 
-/// Keys of a block at capacity: a lookup decodes half of them, and their offset takes 0.13 bits a key.
+/// Keys of a block at capacity: a lookup decodes half of them, and their offset takes 0.13 bits per key.
 const KEYS_A_BLOCK: u64 = 128;
 
 /// Number of blocks, values of each, and bits of a remainder.
@@ -30,7 +30,7 @@ impl Shape {
     }
 
     /// From the numbers of a file.
-    pub fn checked(capacity: u64, range: u64, rice_bits: u32) -> Result<Self> {
+    pub fn from_numbers(capacity: u64, range: u64, rice_bits: u32) -> Result<Self> {
         let shape = Shape { blocks: Self::blocks_for(capacity), range, rice_bits };
         // Codes take fewer than 2^62 bits: each value at most 64.
         let fits = capacity < 1 << 56 && (1..=1 << 63).contains(&range) && shape.blocks.checked_mul(range).is_some();

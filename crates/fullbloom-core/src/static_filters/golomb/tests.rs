@@ -2,16 +2,16 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::structure::records::{RecordSet, Records};
-use crate::structure::testing::{bytes, hash, mapped, reload, reloaded};
+use crate::structure::testing::{bytes, hash, map_filter, reload, reload_changed};
 
-fn sorted(keys: impl Iterator<Item = u64>) -> RecordSet<1> {
+fn sort(keys: impl Iterator<Item = u64>) -> RecordSet<1> {
     let mut records = Records::new(None);
     keys.for_each(|key| records.push([key]).unwrap());
     records.try_into().unwrap()
 }
 
 fn set(keys: impl Iterator<Item = u64>, fpr: f64, capacity: Option<u64>) -> GolombSet {
-    GolombSet::build(&sorted(keys), Some(fpr), None, capacity, None, KeyHasher::seeded(3), &Job::new(1)).unwrap()
+    GolombSet::build(&sort(keys), Some(fpr), None, capacity, None, KeyHasher::seeded(3), &Job::new(1)).unwrap()
 }
 
 fn values(set: &GolombSet, first: u64) -> Vec<u64> {
@@ -103,14 +103,14 @@ fn failed_merges_change_nothing() {
     for stranger in [set((0..60).map(hash), 0.01, None), set((0..60).map(hash), 0.02, Some(100))] {
         assert!(matches!(one.merge(&stranger), Err(Error::Incompatible(_))));
     }
-    assert!(matches!(mapped(&one).merge(&other), Err(Error::ReadOnly(_))));
+    assert!(matches!(map_filter(&one).merge(&other), Err(Error::ReadOnly(_))));
     assert_eq!(bytes(&one), before);
 }
 
 #[test]
 fn parameters_say_what_is_wrong() {
     let refused = |fpr, bits, capacity, rice_bits| {
-        let keys = sorted((0..10).map(hash));
+        let keys = sort((0..10).map(hash));
         let instance = GolombSet::build(&keys, fpr, bits, capacity, rice_bits, KeyHasher::seeded(0), &Job::new(1));
         assert!(matches!(instance, Err(Error::Parameter(_))), "{fpr:?} {bits:?} {capacity:?} {rice_bits:?}");
     };
@@ -150,7 +150,7 @@ fn coded_again(set: &GolombSet) -> GolombSet {
 fn cells_that_are_no_set_are_found_and_harm_nobody() {
     let instance = set((0..2000).map(hash), 0.01, None);
     let broken = |section: usize, byte: usize, bit: u32| {
-        let damaged: GolombSet = reloaded(&instance, |_, cells| cells[section][byte] ^= 1 << bit).unwrap();
+        let damaged: GolombSet = reload_changed(&instance, |_, cells| cells[section][byte] ^= 1 << bit).unwrap();
         // A remainder that changed may be that of another set, of which only the checksum of a file tells.
         match damaged.check_cells() {
             Ok(()) => assert!(section == 0 && coded_again(&damaged).same_as(&damaged), "{section} {byte} {bit}"),

@@ -55,7 +55,7 @@ impl Iterator for Values<'_> {
 fn check_granted(keys: &SortedRecords<1>, bits: f64) -> Result<()> {
     let largest = (0..1 << BUCKET_BITS).map(|bucket| keys.count(BUCKET_BITS, bucket)).max().unwrap_or(0);
     let needed = (keys.len() as f64 * bits / 4.0) as u64 + 24 * largest;
-    match keys.granted() {
+    match keys.memory_limit() {
         Some(granted) if granted < needed => Err(Error::Memory(format!(
             "{} keys need {needed} bytes of memory, got memory={granted}; raise it",
             keys.len()
@@ -80,7 +80,7 @@ pub fn of_keys(keys: &SortedRecords<1>, shape: Shape, fpr: f64, job: &Job<'_>) -
 }
 
 /// The codes of the values of both.
-pub fn united(a: Blocks<'_>, b: Blocks<'_>) -> Result<Encoded> {
+pub fn unite(a: Blocks<'_>, b: Blocks<'_>) -> Result<Encoded> {
     // By the actual contents: the numbers in a file may be forged.
     let mut encoder = Encoder::new(a.shape, (a.codes.len() + b.codes.len()) / 8 + 64)?;
     let (mut ours, mut theirs) = (Values::from(a, 0).peekable(), Values::from(b, 0).peekable());
@@ -117,14 +117,14 @@ pub fn count_common(a: Blocks<'_>, b: Blocks<'_>) -> u64 {
 }
 
 /// The codes of the values that both have.
-pub fn intersected(a: Blocks<'_>, b: Blocks<'_>) -> Result<Encoded> {
+pub fn intersect(a: Blocks<'_>, b: Blocks<'_>) -> Result<Encoded> {
     let mut encoder = Encoder::new(a.shape, a.codes.len().min(b.codes.len()) / 8 + 64)?;
     common(a, b).try_for_each(|value| encoder.push(value))?;
     encoder.finish()
 }
 
 /// Number of values, if each block holds the codes of places in order and nothing else.
-pub fn counted(blocks: Blocks<'_>) -> Option<u64> {
+pub fn count_values(blocks: Blocks<'_>) -> Option<u64> {
     let mut count = 0;
     for block in 0..blocks.shape.blocks {
         let (mut codes, mut passed) = (blocks.block(block), 0);

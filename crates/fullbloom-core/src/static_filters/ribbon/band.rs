@@ -125,7 +125,7 @@ pub fn passing(
 }
 
 /// Solves for all `positions`; false when they do not fit.
-pub fn whole(
+pub fn solve_all(
     layer: Layer,
     columns: Columns,
     positions: impl Iterator<Item = u64>,

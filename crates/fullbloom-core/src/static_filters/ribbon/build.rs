@@ -29,7 +29,7 @@ struct ShardCells {
 }
 
 /// Expected blocks of the three ribbons for `keys` keys.
-fn expected(keys: u64) -> [Layer; LAYERS] {
+fn expect_layers(keys: u64) -> [Layer; LAYERS] {
     let (mut left, mut layers) = (keys, [Layer { first: 0, blocks: 0, passes: false }; LAYERS]);
     for layer in &mut layers[..LAYERS - 1] {
         if left > MOST_IN_LAST {
@@ -44,8 +44,9 @@ fn expected(keys: u64) -> [Layer; LAYERS] {
 /// Bytes of cells and table for `keys` keys whose hashes are spread evenly.
 pub fn bytes(keys: u64, columns: Columns) -> u64 {
     let bits = bits_for(keys);
-    let shard =
-        expected(keys.div_ceil(1 << bits)).iter().fold(0, |sum: u64, layer| sum.saturating_add(layer.words(columns)));
+    let shard = expect_layers(keys.div_ceil(1 << bits))
+        .iter()
+        .fold(0, |sum: u64, layer| sum.saturating_add(layer.words(columns)));
     let cells = shard.saturating_mul(1 << bits).saturating_add(slack(columns)).next_multiple_of(LINE_WORDS as u64);
     cells.saturating_add((ROW as u64) << bits).saturating_mul(8)
 }
@@ -60,7 +61,7 @@ fn check_granted(keys: &SortedRecords<1>, bits: u32, columns: Columns, threads: 
     let largest = (0..1 << bits).map(|shard| keys.count(bits, shard)).max().unwrap_or(0);
     // All cells twice, in shards and joined; keys twice, equations, and the keys that a shard passes on.
     let needed = bytes(keys.len(), columns).saturating_mul(2).saturating_add(32 * largest * threads as u64);
-    match keys.granted() {
+    match keys.memory_limit() {
         Some(granted) if granted < needed => Err(Error::Memory(format!(
             "{} keys need {needed} bytes of memory on {threads} threads, got memory={granted}; raise it, or use fewer threads",
             keys.len()
@@ -151,7 +152,7 @@ fn last(hashes: &[u64], bits: u32, columns: Columns) -> Result<(u64, u64, Vec<u6
         let layer = Layer { first: 0, blocks: last_blocks(hashes.len() as u64, attempt), passes: false };
         let positions = hashes.iter().map(|&hash| position(hash, bits, LAYERS as u64 - 1 + attempt));
         let words = || zeroed(layer.words(columns) as usize);
-        if let Some(words) = band::whole(layer, columns, positions, words)? {
+        if let Some(words) = band::solve_all(layer, columns, positions, words)? {
             return Ok((layer.blocks, attempt, words));
         }
     }

@@ -126,7 +126,7 @@ impl Layer {
     }
 
     /// The share of starts whose keys are passed on; reads all thresholds, 20 kB for ten million keys.
-    pub fn passed(self, words: &[u64]) -> f64 {
+    pub fn estimate_passed(self, words: &[u64]) -> f64 {
         let starts = if self.passes { self.starts() } else { 0 };
         let before = |start| u64::from(THRESHOLDS[self.code(words, start)]).min(starts - start);
         (0..starts).step_by(BUCKET as usize).map(before).sum::<u64>() as f64 / starts.max(1) as f64

@@ -39,7 +39,7 @@ structure! {
     /// Never misses a key it was built from; nothing can be added or removed. Repeated keys count once. The same keys in
     /// any order give the same bytes, with any number of threads and any memory.
     ///
-    /// Cost: 1.01 bits for each result bit and key, 1.1 at 5,000 keys, 128 slots more below; about 75 ns a key to build; a
+    /// Cost: 1.01 bits for each result bit and key, 1.1 at 5,000 keys, 128 slots more below; about 75 ns per key to build; a
     /// lookup reads two or three neighbouring cache lines and takes longer with each result bit. Raises ParameterError,
     /// ParameterTypeError, FilterMemoryError. Source: Dillinger, Hübschle-Schneider, Sanders, Walzer, SEA 2022; rate
     /// a 2**-r + (1 - a) 2**-(r + 1), a the share of slots with r bits.
@@ -109,7 +109,7 @@ impl RibbonFilter {
         job: &Job<'_>,
     ) -> Result<Self> {
         let (target_fpr, columns) = columns_for(fpr, bits)?;
-        let shards::CellsAndTable { cells, table, bits, keys } = build::build(&*keys.sorted(job)?, columns, job)?;
+        let shards::CellsAndTable { cells, table, bits, keys } = build::build(&*keys.sort(job)?, columns, job)?;
         Ok(RibbonFilter { cells, table, hasher, columns, bits, keys, target_fpr })
     }
 
@@ -171,7 +171,9 @@ impl Loadable for RibbonFilter {
         Self::check_header(header, 0, 0)?;
         let Stored { low_bits: low, low_share: share, shard_bits: bits, keys, target_fpr } = Stored::read(header)?;
         if u64::from(low) >= MOST_BITS {
-            return Err(Error::Format(format!("the file has {low} result bits, at most 31 can be; it is damaged")));
+            return Err(Error::Format(format!(
+                "the file has {low} result bits, at most 31 are possible; it is damaged"
+            )));
         }
         let (columns, target_fpr) =
             (Columns { low, share }, crate::sizing::check_fpr(target_fpr).map_err(Error::as_format)?);

@@ -95,9 +95,10 @@ impl View<'_> {
     pub fn rate(self) -> f64 {
         let rate_of = |layer: Layer| match layer.blocks {
             0 => (0.0, 1.0),
-            blocks => {
-                (rate(self.columns.low, layer.split(self.columns) as f64 / blocks as f64), layer.passed(self.cells))
-            }
+            blocks => (
+                rate(self.columns.low, layer.split(self.columns) as f64 / blocks as f64),
+                layer.estimate_passed(self.cells),
+            ),
         };
         let of_shard = |row: [u64; ROW]| {
             (0..LAYERS)
@@ -126,7 +127,7 @@ pub fn check(table: &[u64], bits: u32, columns: Columns) -> Result<(u64, u64)> {
         }
     }
     if table.iter().skip(ROW << bits).any(|&word| word != 0) {
-        return Err(wrong("has rows too many".into()));
+        return Err(wrong("has too many rows".into()));
     }
     let slots = View { table, cells: &[], columns, bits }.slots();
     Ok((words.saturating_add(slack(columns)), slots))
@@ -136,7 +137,7 @@ pub fn check(table: &[u64], bits: u32, columns: Columns) -> Result<(u64, u64)> {
 pub fn words(bits: u32) -> Result<u64> {
     if bits > BUCKET_BITS {
         return Err(Error::Format(format!(
-            "the file has 2^{bits} shards, at most 2^{BUCKET_BITS} can be; it is damaged"
+            "the file has 2^{bits} shards, at most 2^{BUCKET_BITS} are possible; it is damaged"
         )));
     }
     Ok((ROW << bits) as u64)

@@ -5,7 +5,7 @@ use crate::cells::allocation::zeroed;
 use crate::structure::records::Records;
 use crate::structure::testing::hash;
 
-fn built(numbers: impl Iterator<Item = u64>, fpr: f64) -> RibbonFilter {
+fn build(numbers: impl Iterator<Item = u64>, fpr: f64) -> RibbonFilter {
     let mut records = Records::new(None);
     numbers.for_each(|i| records.push([hash(i)]).unwrap());
     let job = Job::new(1);
@@ -17,7 +17,7 @@ fn the_rate_lies_between_powers_of_two_and_the_size_near_the_bound() {
     for (keys, fpr, bits) in
         [(30_000, 0.01, 6.95), (200_000, 0.003, 8.65), (1_000_000, 0.01, 6.8), (200_000, 0.7, 0.63)]
     {
-        let instance = built(0..keys, fpr);
+        let instance = build(0..keys, fpr);
         let size = instance.nbytes() as f64 * 8.0 / keys as f64;
         assert!(
             size <= bits && instance.fpr() <= fpr && instance.fpr() > 0.99 * fpr,
@@ -34,12 +34,12 @@ fn the_rate_lies_between_powers_of_two_and_the_size_near_the_bound() {
 #[test]
 fn ribbons_pass_on_what_the_law_says_at_every_size() {
     for keys in [20_000, 100_000, 800_000] {
-        let instance = built(0..keys, 0.01);
+        let instance = build(0..keys, 0.01);
         let first = table::layer(&table::row(instance.table.words(), 0), 0);
         let looked =
             |i: u64| first.look(instance.cells.words(), instance.columns, layer::position(hash(i), instance.bits, 0));
         let passed = (0..keys).filter(|&i| looked(i).is_none()).count() as f64 / keys as f64;
-        let starts = first.passed(instance.cells.words());
+        let starts = first.estimate_passed(instance.cells.words());
         // Buckets pass on 0 to 128 starts, 3 of which are crowded or free for the same reason.
         let spread = 5.0 * (3.0 * sizing::PASSED_ON * 128.0 / keys as f64).sqrt();
         assert!((passed - sizing::PASSED_ON).abs() <= spread, "{keys} {passed}");
@@ -55,7 +55,7 @@ fn a_ribbon_fails_as_often_as_the_law_says() {
         let fails = |trial: &u64| {
             let mut positions: Vec<u64> = (0..keys).map(|i| hash(i + (trial << 40))).collect();
             positions.sort_unstable();
-            band::whole(layer, columns, positions.into_iter(), || zeroed(layer.words(columns) as usize))
+            band::solve_all(layer, columns, positions.into_iter(), || zeroed(layer.words(columns) as usize))
                 .unwrap()
                 .is_none()
         };

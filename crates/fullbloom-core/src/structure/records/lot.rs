@@ -35,7 +35,7 @@ impl<const W: usize> Lot<W> {
     }
 
     /// Bytes that may be used for all, if that was said.
-    pub fn granted(&self) -> Option<u64> {
+    pub fn memory_limit(&self) -> Option<u64> {
         self.granted
     }
 

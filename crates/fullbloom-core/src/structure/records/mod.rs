@@ -73,7 +73,7 @@ impl<const W: usize> Records<W> {
     }
 
     /// Sorts and drops repeated records; if records of one hash differ, all of them stay.
-    pub fn sorted(self, job: &Job<'_>) -> Result<SortedRecords<W>> {
+    pub fn sort(self, job: &Job<'_>) -> Result<SortedRecords<W>> {
         SortedRecords::of(self.lot()?, job)
     }
 }
@@ -151,10 +151,10 @@ mod tests {
     use super::*;
     use crate::structure::testing::hash;
 
-    fn collected(memory: Option<u64>, threads: usize, keys: impl Iterator<Item = u64>) -> Vec<Record<1>> {
+    fn collect(memory: Option<u64>, threads: usize, keys: impl Iterator<Item = u64>) -> Vec<Record<1>> {
         let mut records = Records::new(memory);
         keys.for_each(|key| records.push([key]).unwrap());
-        let sorted = records.sorted(&Job::new(threads)).unwrap();
+        let sorted = records.sort(&Job::new(threads)).unwrap();
         let (mut all, mut shard) = (Vec::new(), Vec::new());
         for i in 0..4 {
             sorted.read(2, i, &mut shard).unwrap();
@@ -170,18 +170,18 @@ mod tests {
         let keys = || (0..300_000).map(|i| hash(i % 200_000));
         let mut want: Vec<Record<1>> = (0..200_000).map(|i| [hash(i)]).collect();
         want.sort_unstable();
-        assert_eq!(collected(None, 1, keys()), want);
-        assert_eq!(collected(None, 3, (0..300_000).rev().map(|i| hash(i % 200_000))), want);
-        assert_eq!(collected(Some(1 << 20), 2, keys()), want);
-        assert_eq!(collected(Some(0), 1, keys()), want);
-        assert_eq!(collected(None, 1, std::iter::empty()), Vec::<Record<1>>::new());
-        assert_eq!(collected(None, 1, [5, 5, 0, u64::MAX, 0].into_iter()), vec![[0], [5], [u64::MAX]]);
+        assert_eq!(collect(None, 1, keys()), want);
+        assert_eq!(collect(None, 3, (0..300_000).rev().map(|i| hash(i % 200_000))), want);
+        assert_eq!(collect(Some(1 << 20), 2, keys()), want);
+        assert_eq!(collect(Some(0), 1, keys()), want);
+        assert_eq!(collect(None, 1, std::iter::empty()), Vec::<Record<1>>::new());
+        assert_eq!(collect(None, 1, [5, 5, 0, u64::MAX, 0].into_iter()), vec![[0], [5], [u64::MAX]]);
     }
 
     #[test]
     fn threads_take_what_one_takes() {
         let keys: Vec<u64> = (0..300_000).map(|i| hash(i % 250_000)).collect();
-        let want = collected(None, 1, keys.iter().copied());
+        let want = collect(None, 1, keys.iter().copied());
         for (threads, memory) in [(1, None), (2, None), (5, None), (2, Some(1 << 20))] {
             let mut records = Records::<1>::new(memory);
             let half = keys.len() / 2;
@@ -189,7 +189,7 @@ mod tests {
                 records.take(&keys.as_slice(), part, threads).unwrap();
             }
             let (mut all, set) = (Vec::new(), RecordSet::try_from(records).unwrap());
-            set.sorted(&Job::new(threads)).unwrap().read(0, 0, &mut all).unwrap();
+            set.sort(&Job::new(threads)).unwrap().read(0, 0, &mut all).unwrap();
             assert_eq!(all, want, "{threads} {memory:?}");
         }
     }
@@ -218,7 +218,7 @@ mod tests {
     fn hashes_that_are_not_spread_are_sorted_too() {
         let keys = || (0..100_000u64).map(|i| i / 3);
         let want: Vec<Record<1>> = (0..33_334).map(|i| [i]).collect();
-        assert_eq!(collected(None, 1, keys()), want);
+        assert_eq!(collect(None, 1, keys()), want);
     }
 
     #[test]
@@ -228,7 +228,7 @@ mod tests {
             records.push(record).unwrap();
         }
         let mut all = Vec::new();
-        let sorted = records.sorted(&Job::new(1)).unwrap();
+        let sorted = records.sort(&Job::new(1)).unwrap();
         sorted.read(0, 0, &mut all).unwrap();
         assert_eq!(all, [[3, 9], [7, 1], [7, 2]]);
         assert_eq!((sorted.largest(), sorted.differing()), (9, Some([[7, 1], [7, 2]])));

@@ -1,4 +1,4 @@
-//! [`RecordSet`]: all records of a structure that is to be built, sorted on demand.
+//! [`RecordSet`]: all records from which a structure is built, sorted on demand.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -25,7 +25,7 @@ impl<const W: usize> RecordSet<W> {
     }
 
     /// All distinct records in order; the first call sorts them.
-    pub fn sorted(&self, job: &Job<'_>) -> Result<Arc<SortedRecords<W>>> {
+    pub fn sort(&self, job: &Job<'_>) -> Result<Arc<SortedRecords<W>>> {
         let mut state = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let sorted = match std::mem::replace(&mut *state, State::Ended) {
             State::Loose(lot) => Arc::new(SortedRecords::of(lot, job)?),
@@ -51,7 +51,7 @@ impl<const W: usize> RecordSet<W> {
             return Ok(structure);
         }
         drop(state);
-        make(self.sorted(job)?.lot())?
+        make(self.sort(job)?.lot())?
             .ok_or_else(|| Error::parameter("two records of one hash differ; give each key one value"))
     }
 }

@@ -91,8 +91,8 @@ impl<const W: usize> SortedRecords<W> {
     }
 
     /// Bytes that may be used for all, if that was said.
-    pub fn granted(&self) -> Option<u64> {
-        self.lot.granted()
+    pub fn memory_limit(&self) -> Option<u64> {
+        self.lot.memory_limit()
     }
 
     /// How many records shard number `shard` of 2^bits has, `bits` up to [`super::BUCKET_BITS`].

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 
 use super::lane::{BUCKETS, Record};
 use crate::cells::allocation::reserve;
-use crate::error::{Error, Result, shown};
+use crate::error::{Error, Result, display_name};
 use crate::parallel::workers;
 
 /// Records on disk, by bucket.
@@ -21,8 +21,8 @@ pub(super) struct Spill {
 }
 
 /// An error of the file, named by its folder, since it has no name.
-fn failed(folder: &Path) -> impl Fn(std::io::Error) -> Error {
-    move |error| Error::Io(error, format!("{}: the temporary file of a build", shown(folder)).into())
+fn wrap_error(folder: &Path) -> impl Fn(std::io::Error) -> Error {
+    move |error| Error::Io(error, format!("{}: the temporary file of a build", display_name(folder)).into())
 }
 
 impl Spill {
@@ -44,7 +44,7 @@ impl Spill {
             bytes.clear();
             reserve(&mut bytes, size_of_val(bucket.as_slice()))?;
             bytes.extend(bucket.iter().flatten().flat_map(|word| word.to_le_bytes()));
-            workers::lock(&self.file).write_all(&bytes).map_err(failed(&self.folder))?;
+            workers::lock(&self.file).write_all(&bytes).map_err(wrap_error(&self.folder))?;
             runs.push_back((self.end, bucket.len()));
             self.end += bytes.len() as u64;
             bucket.clear();
@@ -69,7 +69,7 @@ impl Spill {
             let mut file = workers::lock(&self.file);
             file.seek(SeekFrom::Start(start))
                 .and_then(|_| file.read_exact(&mut bytes))
-                .map_err(failed(&self.folder))?;
+                .map_err(wrap_error(&self.folder))?;
             drop(file);
             let mut words = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
             out.extend((0..records).map(|_| std::array::from_fn(|_| words.next().unwrap_or(0))));

@@ -1,7 +1,7 @@
 //! Buckets of fingerprints: how b fingerprints of f bits are stored in words, bit by bit, bucket by bucket, LSB first.
 //! Fingerprint 0 marks a free slot.
 //!
-//! | rule | bits a bucket | used if |
+//! | rule | bits per bucket | used if |
 //! |---|---|---|
 //! | [`Lanes`] | b f, packed | b f <= 64: a bucket is compared as one integer |
 //! | [`Slots`] | b f, packed | the rest; the same bits as [`Lanes`] would have |
@@ -267,7 +267,7 @@ const fn nibbles() -> [[u8; 4]; 4096] {
 /// Bits of the rank.
 const RANK_BITS: u32 = 12;
 
-/// Buckets of four fingerprints, one bit a slot saved.
+/// Buckets of four fingerprints, one bit per slot saved.
 #[derive(Clone, Copy, Debug)]
 pub struct SemiSorted {
     /// Bits of a high part, f - 4.

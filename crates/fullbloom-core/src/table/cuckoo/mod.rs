@@ -23,7 +23,7 @@ pub mod shape;
 pub use self::shape::CuckooShape;
 
 use self::buckets::Buckets;
-use self::moves::{Refused, Stash, Table, count, has};
+use self::moves::{Refusal, Stash, Table, count, has};
 use self::places::{Places, Spot};
 use self::shape::Kernel;
 use crate::cells::Memory;
@@ -47,7 +47,7 @@ structure! {
         /// rate of false positives at capacity.
         fpr: "float" = 0.01;
         *;
-        /// fingerprints a bucket, 1, 2, 4 or 8; 4 takes the least space for most rates, 1 may be full early by
+        /// fingerprints per bucket, 1, 2, 4 or 8; 4 takes the least space for most rates, 1 may be full early by
         /// chance.
         bucket_size: "int" = 4;
         /// 4 to 32; given, it decides the rate in the place of fpr, and target_fpr tells which.
@@ -63,7 +63,7 @@ structure! {
     /// only keys that share their buckets are refused: anyone who knows the hash can choose such keys; secret=
     /// prevents it. An add makes at most 500 moves. To grow, see DynamicCuckooFilter.
     /// Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is allocated.
-    /// Cost: 10.5, 13.7 and 17.9 bits a key at 1, 0.1 and 0.01 %; 13 ns a lookup, 41 ns an add in batches
+    /// Cost: 10.5, 13.7 and 17.9 bits per key at 1, 0.1 and 0.01 %; 13 ns per lookup, 41 ns per add in batches
     /// of 10 million keys, filled to 95 %.
     /// Source: Fan, Andersen, Kaminsky, Mitzenmacher, CoNEXT 2014; 1 - (1 - 1/(2^f - 1))^(2 b load).
     ///
@@ -188,23 +188,23 @@ impl CuckooFilter {
         items.saturating_sub(u64::from(self.has_stashed())) as f64 / self.shape.slots() as f64
     }
 
-    fn refusal(&self, why: Refused) -> Error {
+    fn refusal(&self, why: Refusal) -> Error {
         match why {
-            Refused::ReadOnly => Error::read_only(),
-            Refused::Full => Error::Capacity(format!(
+            Refusal::ReadOnly => Error::read_only(),
+            Refusal::Full => Error::Capacity(format!(
                 "the filter is full: {} keys in {} slots; remove keys or build one with a larger capacity (or a \
                  DynamicCuckooFilter, which grows)",
                 self.load.added,
                 self.shape.slots()
             )),
-            Refused::Crowded => Error::Capacity(format!(
-                "no room within 500 moves for this key, though {} keys lie in {} slots: too many keys share its buckets, \
+            Refusal::Crowded => Error::Capacity(format!(
+                "no free slot within 500 moves for this key, although {} keys are in {} slots: too many keys share its buckets, \
                  as keys that somebody chose do; nothing was changed, and other keys are still taken; pass secret= where \
                  strangers choose keys",
                 self.load.added,
                 self.shape.slots()
             )),
-            Refused::Copies => Error::Capacity(format!(
+            Refusal::Copies => Error::Capacity(format!(
                 "the filter holds {} copies of this key, as many as its two buckets have slots; it cannot be added \
                  again before it is removed (ask `in` first to store each key once, and pass secret= where strangers choose keys)",
                 2 * self.shape.bucket_size
@@ -225,12 +225,12 @@ impl CuckooFilter {
 
     /// Stores a fingerprint, in slots that `turn` decides; true if no equal one was present.
     #[inline(always)]
-    pub(crate) fn store(&mut self, spot: Spot, turn: u64) -> std::result::Result<bool, Refused> {
+    pub(crate) fn store(&mut self, spot: Spot, turn: u64) -> std::result::Result<bool, Refusal> {
         if self.is_full() {
-            return Err(Refused::Full);
+            return Err(Refusal::Full);
         }
         let (places, bucket_size) = (self.places, self.shape.bucket_size);
-        let words = self.memory.words_mut().ok_or(Refused::ReadOnly)?;
+        let words = self.memory.words_mut().ok_or(Refusal::ReadOnly)?;
         let new = dispatch!(self.kernel, rule => {
             Table { rule, places, words, stash: &mut self.stash, bucket_size }.add(spot, turn)
         })?;
@@ -244,15 +244,15 @@ impl CuckooFilter {
         &mut self,
         hashes: &[u64],
         mut tell: impl FnMut(usize, bool),
-    ) -> std::result::Result<(), Refused> {
+    ) -> std::result::Result<(), Refusal> {
         let (places, bucket_size, load) = (self.places, self.shape.bucket_size, &mut self.load);
         let base = self.memory.words().as_ptr();
-        let words = self.memory.words_mut().ok_or(Refused::ReadOnly)?;
+        let words = self.memory.words_mut().ok_or(Refusal::ReadOnly)?;
         dispatch!(self.kernel, rule => {
             let mut table = Table { rule, places, words, stash: &mut self.stash, bucket_size };
             places.each(hashes, |bucket| rule.fetch(base, bucket), |i, spot| {
                 if table.stash.fp != 0 && load.added >= load.capacity {
-                    return Err(Refused::Full);
+                    return Err(Refusal::Full);
                 }
                 let new = table.add(spot, hashes[i])?;
                 load.count(true);
@@ -278,7 +278,7 @@ impl Filter for CuckooFilter {
         let _ = dispatch!(self.kernel, rule => {
             self.places.each(hashes, |bucket| rule.fetch(base, bucket), |i, spot| {
                 found[i] = u8::from(has(rule, words, stash, spot));
-                Ok::<(), Refused>(())
+                Ok::<(), Refusal>(())
             })
         });
     }
@@ -372,7 +372,7 @@ impl Countable for CuckooFilter {
         let _ = dispatch!(self.kernel, rule => {
             self.places.each(hashes, |bucket| rule.fetch(base, bucket), |i, spot| {
                 counts[i] = count(rule, words, stash, spot);
-                Ok::<(), Refused>(())
+                Ok::<(), Refusal>(())
             })
         });
     }

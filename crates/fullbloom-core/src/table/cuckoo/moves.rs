@@ -44,7 +44,7 @@ struct Move {
 
 /// Why a fingerprint was not stored.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub(crate) enum Refusal {
     /// The stash is occupied, and the table holds its capacity.
     Full,
     /// The stash is occupied, and no move makes space for this key, though other keys may find some.
@@ -59,7 +59,7 @@ impl<B: Buckets> Table<'_, B> {
     /// Stores a fingerprint; true if no equal one was present. `turn` decides which slots are emptied on the way. If it
     /// is refused, nothing has changed.
     #[inline(always)]
-    pub(crate) fn add(&mut self, spot: Spot, turn: u64) -> std::result::Result<bool, Refused> {
+    pub(crate) fn add(&mut self, spot: Spot, turn: u64) -> std::result::Result<bool, Refusal> {
         let (mut first, mut second) = (self.rule.load(self.words, spot.first), self.rule.load(self.words, spot.second));
         let new = !(self.rule.has(first, spot.fp) | self.rule.has(second, spot.fp) | self.stash.holds(spot));
         if self.rule.replace(&mut first, 0, spot.fp) {
@@ -67,9 +67,9 @@ impl<B: Buckets> Table<'_, B> {
         } else if self.rule.replace(&mut second, 0, spot.fp) {
             self.rule.store(self.words, spot.second, second);
         } else if !new && self.rule.count(first, spot.fp).min(self.rule.count(second, spot.fp)) == self.bucket_size {
-            return Err(Refused::Copies);
+            return Err(Refusal::Copies);
         } else if self.stash.fp != 0 {
-            self.make_room_or_none(spot, turn)?;
+            self.make_space_or_none(spot, turn)?;
         } else if let Some(left) = self.make_room(spot, turn, &mut [], KICKS) {
             *self.stash = left;
         }
@@ -79,14 +79,14 @@ impl<B: Buckets> Table<'_, B> {
     /// [`Table::make_room`] without a stash: moves that make no space are undone. A search that meets crowded buckets
     /// stays among them, so there are several short ones, from both buckets.
     #[cold]
-    fn make_room_or_none(&mut self, spot: Spot, turn: u64) -> std::result::Result<(), Refused> {
+    fn make_space_or_none(&mut self, spot: Spot, turn: u64) -> std::result::Result<(), Refusal> {
         let other = Spot { first: spot.second, second: spot.first, ..spot };
         for (spot, turn) in [(spot, turn), (other, turn), (spot, !turn), (other, !turn)] {
             let mut moves = [Move::default(); KICKS / 4];
             let Some(left) = self.make_room(spot, turn, &mut moves, KICKS / 4) else { return Ok(()) };
             self.take_back(&moves, left);
         }
-        Err(Refused::Crowded)
+        Err(Refusal::Crowded)
     }
 
     /// Undoes `moves`, which left `left` over.

@@ -4,7 +4,7 @@ use super::buckets::{Lanes, SemiSorted, Slots};
 use crate::cells::LINE_WORDS;
 use crate::cells::memory::ADDRESSABLE_BYTES;
 use crate::error::{Error, Result};
-use crate::sizing::{check_reachable, check_sized, fingerprints, shown};
+use crate::sizing::{check_reachable, check_sized, fingerprints, format_rate};
 
 /// Narrowest and widest fingerprint.
 pub const FINGERPRINT_BITS: std::ops::RangeInclusive<u32> = 4..=32;
@@ -24,7 +24,7 @@ pub struct CuckooShape {
     pub bucket_size: u32,
     /// f: 4 to 32.
     pub fingerprint_bits: u32,
-    /// Buckets are stored sorted, a bit a slot shorter.
+    /// Buckets are stored sorted, a bit per slot shorter.
     pub semi_sort: bool,
 }
 
@@ -66,7 +66,7 @@ impl CuckooShape {
             Error::Parameter(format!(
                 "fpr must be at least {least:.1e} with buckets of {bucket_size} (fingerprints have at most 32 bits), \
                  got {}; use BloomFilter for lower rates",
-                shown(fpr)
+                format_rate(fpr)
             ))
         })?;
         shape.check()

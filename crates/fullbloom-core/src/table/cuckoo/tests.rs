@@ -2,9 +2,9 @@ use super::*;
 use crate::container::tag;
 use crate::structure::Mergeable;
 use crate::structure::conformance::{counting, lying, removing};
-use crate::structure::testing::{hash, reloaded};
+use crate::structure::testing::{hash, reload_changed};
 
-/// Full as soon as half of its slots are taken and a key finds no room.
+/// Full as soon as half of its slots are taken and a key finds no free slot.
 fn create(shape: CuckooShape) -> CuckooFilter {
     CuckooFilter::new(shape, shape.slots().div_ceil(2), 0.5, KeyHasher::seeded(0)).unwrap()
 }
@@ -165,7 +165,7 @@ fn forged_files_are_harmless() {
         let used = shape.bits() as usize / 8;
         // Any bits at all in the buckets: answers are wrong, nothing else.
         let noisy = |cells: &mut Vec<u8>| (0..).zip(&mut cells[..used]).for_each(|(i, byte)| *byte = hash(i) as u8);
-        let mut noise = reloaded(&filter, |_, cells| noisy(&mut cells[0])).unwrap();
+        let mut noise = reload_changed(&filter, |_, cells| noisy(&mut cells[0])).unwrap();
         for i in 0..2000 {
             let _ = (noise.contains_hash(hash(i)), noise.count_hash(hash(i)), noise.remove_hash(hash(i)).unwrap());
             let _ = (noise.add_hash(hash(i)), noise.fill(), noise.fpr());

@@ -49,7 +49,7 @@ structure! {
     /// Raises ParameterError, ParameterTypeError, FilterMemoryError; FilterFull when all buckets of a key
     /// are full, which changes nothing: remove keys and continue. Up to capacity, it did not occur in simulations
     /// with 3 or more sub-tables and at most 3 copies per key; with 2 sub-tables, it did for one key in 10^7.
-    /// Cost: 16.8, 21.6 and 25.2 bits a key at 1, 0.1 and 0.01 %; d cache misses a key.
+    /// Cost: 16.8, 21.6 and 25.2 bits per key at 1, 0.1 and 0.01 %; d cache misses per key.
     /// Source: Bonomi, Mitzenmacher, Panigrahy, Singh, Varghese, ESA 2006; rate 1 - (1 - 1/(B R))^n, about
     /// d * load * 2^-r.
     ///
@@ -136,11 +136,11 @@ impl Filter for DLeftCountingFilter {
 
     /// Share of all fingerprints that are in.
     fn fpr_at(&self, items: f64) -> Option<f64> {
-        Some(fingerprints::taken(items, self.shape.fingerprints() as f64))
+        Some(fingerprints::share_of(items, self.shape.fingerprints() as f64))
     }
 
     fn fpr(&self) -> f64 {
-        fingerprints::taken(self.load.added as f64, self.shape.fingerprints() as f64)
+        fingerprints::share_of(self.load.added as f64, self.shape.fingerprints() as f64)
     }
 
     fn fill(&self) -> f64 {
@@ -152,7 +152,7 @@ impl Filter for DLeftCountingFilter {
     }
 
     fn count_words(&self, _: usize, words: Range<usize>, counts: &mut CellCounts) {
-        counts.add(SET, self.table.used_in(self.memory.words(), words));
+        counts.add(SET, self.table.count_used_in(self.memory.words(), words));
     }
 
     fn stats_of(&self, counts: &CellCounts) -> CellStats {

@@ -1,7 +1,7 @@
 //! Sizes of a d-left table: d, w, r and B for a capacity and a rate.
 
 use crate::error::{Error, Result};
-use crate::sizing::{check_reachable, check_sized, fingerprints, shown};
+use crate::sizing::{check_reachable, check_sized, fingerprints, format_rate};
 
 /// Bits of a digit.
 const DIGIT_BITS: u32 = 2;
@@ -38,7 +38,7 @@ impl Shape {
         Shape { subtables, cells, remainder_bits, buckets: buckets as u64 }.check().map_err(|_| {
             Error::Parameter(format!(
                 "fpr {} is out of reach for a capacity of {capacity} (fingerprints of 63 bits); raise it",
-                shown(fpr)
+                format_rate(fpr)
             ))
         })
     }

@@ -9,7 +9,7 @@
 //!   s_i(q) = floor(rotl((q + 1) (2i + 1) M1, 32) M2 B / 2^64), products mod 2^64.
 //!
 //! For a given remainder each sub-table only turns the ring of buckets, so (bucket, remainder) is a
-//! *permutation* of f: a cell names the fingerprint it stands for, two fingerprints never share a
+//! *permutation* of f: a cell identifies its fingerprint, two fingerprints never share a
 //! cell, and removing takes out what was put in. With independent buckets and remainders it would
 //! not, and keys would vanish.
 //!
@@ -48,7 +48,7 @@ pub(super) struct Table {
 
 /// The bucket of a fingerprint with the fewest cells in use.
 #[derive(Clone, Copy)]
-pub(super) struct Room {
+pub(super) struct BucketChoice {
     /// Number of its first cell.
     first: u64,
     load: u32,
@@ -128,7 +128,7 @@ impl Table {
 
     /// Flags of the lanes in use.
     #[inline(always)]
-    fn used(group: u64, flags: u64) -> u64 {
+    fn count_used(group: u64, flags: u64) -> u64 {
         (group | group >> 1) & flags
     }
 
@@ -137,7 +137,7 @@ impl Table {
     fn hits(&self, group: u64, flags: u64, wanted: u64) -> u64 {
         // Adding all ones carries into the flag's place exactly in lanes that differ.
         let differs = ((group ^ wanted) & self.low) + self.low;
-        Self::used(group, flags) & !differs
+        Self::count_used(group, flags) & !differs
     }
 
     #[inline(always)]
@@ -176,19 +176,19 @@ impl Table {
 
     /// The least loaded bucket, the leftmost of several, and whether a cell holds the fingerprint.
     #[inline(always)]
-    pub(super) fn survey(&self, words: &[u64], fingerprint: u64) -> (Room, bool) {
+    pub(super) fn survey(&self, words: &[u64], fingerprint: u64) -> (BucketChoice, bool) {
         let wanted = self.ones * self.remainder(fingerprint);
-        let (mut room, mut found) = (Room { first: 0, load: u32::MAX }, 0);
+        let (mut room, mut found) = (BucketChoice { first: 0, load: u32::MAX }, 0);
         for i in 0..self.shape.subtables {
             let first = self.bucket(fingerprint, i);
             let mut load = 0;
             self.groups(words, first, |_, group, flags| {
-                load += Self::used(group, flags).count_ones();
+                load += Self::count_used(group, flags).count_ones();
                 found |= self.hits(group, flags, wanted);
                 true
             });
             if load < room.load {
-                room = Room { first, load };
+                room = BucketChoice { first, load };
             }
         }
         (room, found != 0)
@@ -196,10 +196,10 @@ impl Table {
 
     /// Puts the fingerprint with digit 1 into the first free cell of `room`; false if it is full.
     #[inline(always)]
-    pub(super) fn place(&self, words: &mut [u64], room: Room, fingerprint: u64) -> bool {
+    pub(super) fn place(&self, words: &mut [u64], room: BucketChoice, fingerprint: u64) -> bool {
         let mut free = None;
         self.groups(words, room.first, |cell, group, flags| {
-            let unused = flags & !Self::used(group, flags);
+            let unused = flags & !Self::count_used(group, flags);
             free = (unused != 0).then(|| cell + self.lane(unused));
             free.is_none()
         });
@@ -244,7 +244,7 @@ impl Table {
 
     /// Cells in use.
     pub(super) fn used_cells(&self, words: &[u64]) -> u64 {
-        self.used_in(words, 0..words.len())
+        self.count_used_in(words, 0..words.len())
     }
 
     /// The number of words to whose multiples a range must extend to begin and end between two buckets.
@@ -254,12 +254,12 @@ impl Table {
     }
 
     /// Cells in use in these words.
-    pub(super) fn used_in(&self, words: &[u64], range: Range<usize>) -> u64 {
+    pub(super) fn count_used_in(&self, words: &[u64], range: Range<usize>) -> u64 {
         let [first, end] = [range.start, range.end].map(|word| word as u64 * 64 / self.bucket_bits());
         let mut used = 0;
         for bucket in first..end.min(self.shape.buckets * u64::from(self.shape.subtables)) {
             self.groups(words, bucket * u64::from(self.shape.cells), |_, group, flags| {
-                used += u64::from(Self::used(group, flags).count_ones());
+                used += u64::from(Self::count_used(group, flags).count_ones());
                 true
             });
         }
@@ -276,7 +276,7 @@ impl Table {
         for bucket in 0..self.shape.buckets * u64::from(self.shape.subtables) {
             let mut load = 0;
             self.groups(words, bucket * u64::from(self.shape.cells), |_, group, flags| {
-                load += Self::used(group, flags).count_ones() as usize;
+                load += Self::count_used(group, flags).count_ones() as usize;
                 true
             });
             loads[load] += 1;

@@ -26,7 +26,7 @@ pub const fn words_of(width: u32) -> u32 {
 
 /// The outcome of adding a fingerprint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Added {
+pub enum Insertion {
     /// It was there.
     Old,
     /// It was stored.
@@ -84,7 +84,7 @@ fn start(runs: u64, quotient: u32) -> u32 {
 
 /// True if the bin has passed a fingerprint on.
 #[inline(always)]
-pub fn overflowed(bin: &[u64]) -> bool {
+pub fn has_overflowed(bin: &[u64]) -> bool {
     u64::from_le(bin[0]) & 1 == 1
 }
 
@@ -93,7 +93,7 @@ pub fn overflowed(bin: &[u64]) -> bool {
 pub fn is_sound(bin: &[u64], width: u32) -> bool {
     let runs = u64::from_le(bin[0]) >> 1 & RUNS;
     let held = runs.count_ones();
-    if held > BIN_SIZE || overflowed(bin) && held < BIN_SIZE {
+    if held > BIN_SIZE || has_overflowed(bin) && held < BIN_SIZE {
         return false;
     }
     // Of the bits up to that of the last fingerprint, those that are 0 count up the quotient.
@@ -130,7 +130,7 @@ pub fn greatest(bin: &[u64], width: u32) -> Option<u64> {
 
 /// The result of looking a fingerprint up in a bin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Known {
+pub enum BinLookup {
     /// It is here.
     Here,
     /// It was never added.
@@ -141,7 +141,7 @@ pub enum Known {
 
 /// Looks up `fp`, below 25 2^width.
 #[inline(always)]
-pub fn look(bin: &[u64], width: u32, fp: u64) -> Known {
+pub fn look(bin: &[u64], width: u32, fp: u64) -> BinLookup {
     let (quotient, wanted) = ((fp >> width) as u32, fp & ((1 << width) - 1));
     let runs = runs(bin);
     let start = start(runs, quotient);
@@ -149,17 +149,21 @@ pub fn look(bin: &[u64], width: u32, fp: u64) -> Known {
     while i < end {
         let held = remainder(bin, width, i);
         if held >= wanted {
-            return if held == wanted { Known::Here } else { Known::Never };
+            return if held == wanted { BinLookup::Here } else { BinLookup::Never };
         }
         i += 1;
     }
     // All up to the end of the run are smaller: is there a larger one?
-    if overflowed(bin) && runs >> start >> (end + quotient - start) == 0 { Known::Beyond } else { Known::Never }
+    if has_overflowed(bin) && runs >> start >> (end + quotient - start) == 0 {
+        BinLookup::Beyond
+    } else {
+        BinLookup::Never
+    }
 }
 
 /// Adds `fp`, below 25 2^width, unless it is present or beyond a full bin.
 #[inline(always)]
-pub fn add(bin: &mut [u64], width: u32, fp: u64) -> Added {
+pub fn add(bin: &mut [u64], width: u32, fp: u64) -> Insertion {
     let (quotient, wanted) = ((fp >> width) as u32, fp & ((1 << width) - 1));
     let old = runs(bin);
     let start = start(old, quotient);
@@ -167,7 +171,7 @@ pub fn add(bin: &mut [u64], width: u32, fp: u64) -> Added {
     while i < end {
         let held = remainder(bin, width, i);
         if held == wanted {
-            return Added::Old;
+            return Insertion::Old;
         }
         if held > wanted {
             break;
@@ -177,7 +181,7 @@ pub fn add(bin: &mut [u64], width: u32, fp: u64) -> Added {
     let full = old.count_ones() == BIN_SIZE;
     if full && i == BIN_SIZE {
         bin[0] |= 1u64.to_le();
-        return Added::Beyond;
+        return Insertion::Beyond;
     }
     let leaving = if full { greatest(bin, width) } else { None };
     let mut runs = old;
@@ -192,7 +196,7 @@ pub fn add(bin: &mut [u64], width: u32, fp: u64) -> Added {
     bin[0] = (u64::from_le(bin[0]) & !(RUNS << 1 | 1) | (runs & RUNS) << 1 | flag).to_le();
     make_room(bin, HEAD + i * width, width);
     write(bin, u64::from(HEAD + i * width), width, wanted);
-    leaving.map_or(Added::New, Added::Instead)
+    leaving.map_or(Insertion::New, Insertion::Instead)
 }
 
 /// Moves the bits from `bit` on up by `width`, below 64; bits that leave the bin are lost.
@@ -241,32 +245,32 @@ mod tests {
                     let fp = crate::scheme::fastrange(x, (25u64 << width) >> (round % 4));
                     let beyond = passed && model.last().is_some_and(|&last| last < fp);
                     let known = match (model.contains(&fp), beyond) {
-                        (true, _) => Known::Here,
-                        (_, true) => Known::Beyond,
-                        _ => Known::Never,
+                        (true, _) => BinLookup::Here,
+                        (_, true) => BinLookup::Beyond,
+                        _ => BinLookup::Never,
                     };
                     assert_eq!(look(&bin, width, fp), known);
                     let wanted = if model.contains(&fp) {
-                        Added::Old
+                        Insertion::Old
                     } else if model.len() < 25 {
                         model.insert(fp);
-                        Added::New
+                        Insertion::New
                     } else if *model.last().unwrap() < fp {
                         passed = true;
-                        Added::Beyond
+                        Insertion::Beyond
                     } else {
                         passed = true;
                         model.insert(fp);
-                        Added::Instead(model.pop_last().unwrap())
+                        Insertion::Instead(model.pop_last().unwrap())
                     };
                     assert_eq!(add(&mut bin, width, fp), wanted);
-                    assert_eq!((overflowed(&bin), len(&bin) as usize), (passed, model.len()));
+                    assert_eq!((has_overflowed(&bin), len(&bin) as usize), (passed, model.len()));
                     assert!(is_sound(&bin, width));
                     assert_eq!(greatest(&bin, width), model.last().copied());
                 }
-                assert!(model.iter().all(|&fp| look(&bin, width, fp) == Known::Here));
+                assert!(model.iter().all(|&fp| look(&bin, width, fp) == BinLookup::Here));
                 let mut again = vec![0u64; bin.len()];
-                model.iter().rev().for_each(|&fp| assert_eq!(add(&mut again, width, fp), Added::New));
+                model.iter().rev().for_each(|&fp| assert_eq!(add(&mut again, width, fp), Insertion::New));
                 again[0] |= u64::from(passed).to_le();
                 assert_eq!(again, bin, "the same fingerprints make the same bits");
             }

@@ -15,7 +15,7 @@
 //! for most keys. The spare is a blocked Bloom filter (scheme `columns` over s): it never refuses.
 //!
 //! ```text
-//! rate = a 2^-r + share p'       a keys a slot, share of the keys passed on, p' the spare's rate
+//! rate = a 2^-r + share p'       a keys per slot, share of the keys passed on, p' the spare's rate
 //! share = P(X >= k) - k / (a k) P(X > k),  X ~ Poisson(a k)
 //! ```
 
@@ -24,7 +24,7 @@ pub mod shape;
 
 use std::ops::Range;
 
-use self::bins::{Added, BIN_SIZE, Known};
+use self::bins::{BIN_SIZE, BinLookup, Insertion};
 use self::shape::PrefixShape;
 use crate::cells::{Memory, bits};
 use crate::container::{Header, kind};
@@ -62,8 +62,8 @@ structure! {
     /// Never misses a key that was added; past capacity the rate rises, CapacityWarning is given once, and no
     /// key is refused. Raises ParameterError, ParameterTypeError, FilterMemoryError, before anything is
     /// allocated.
-    /// Cost: 11.1, 11.5, 14.4 and 19.8 bits a key at 1, 0.4, 0.1 and 0.01 % (its own steps: a remainder has
-    /// 5, 8, 10, 13, 15, 18, 21 or 23 bits); about 40 ns a lookup, 47 ns an add in batches.
+    /// Cost: 11.1, 11.5, 14.4 and 19.8 bits per key at 1, 0.4, 0.1 and 0.01 % (its own steps: a remainder has
+    /// 5, 8, 10, 13, 15, 18, 21 or 23 bits); about 40 ns per lookup, 47 ns per add in batches.
     /// Source: Even, Even, Morrison, PVLDB 15(7), 2022; load 2^-r + share * spare rate.
     ///
     /// >>> from fullbloom import PrefixFilter
@@ -174,7 +174,7 @@ impl PrefixFilter {
         let (mut held, mut asking) = (0u64, 0u64);
         for bin in self.bins.words()[words.start.min(end)..end].chunks_exact(bin_words) {
             held += u64::from(bins::len(bin));
-            if let (true, Some(greatest)) = (bins::overflowed(bin), bins::greatest(bin, width)) {
+            if let (true, Some(greatest)) = (bins::has_overflowed(bin), bins::greatest(bin, width)) {
                 // A forged bin may claim more than there is.
                 let larger = fps.saturating_sub(greatest.saturating_add(1));
                 asking += (u128::from(larger) * u128::from(SHARE) / u128::from(fps)) as u64;
@@ -203,7 +203,7 @@ impl PrefixFilter {
         (items, if items.is_finite() { law.fpr(items) } else { 1.0 })
     }
 
-    /// Keys a slot, share of the fingerprints that look in the spare, rate of the spare.
+    /// Keys per slot, share of the fingerprints that look in the spare, rate of the spare.
     fn state(&self) -> (f64, f64, f64) {
         self.state_of(self.survey_all(), self.spare_state())
     }
@@ -239,9 +239,9 @@ impl Filter for PrefixFilter {
     fn contains_hash(&self, hash: u64) -> bool {
         let spot = self.spot(hash);
         match bins::look(self.bin(spot.bin), self.shape.remainder_bits, spot.fp) {
-            Known::Here => true,
-            Known::Never => false,
-            Known::Beyond => self.is_passed_on(spot),
+            BinLookup::Here => true,
+            BinLookup::Never => false,
+            BinLookup::Beyond => self.is_passed_on(spot),
         }
     }
 
@@ -301,10 +301,10 @@ impl Addable for PrefixFilter {
         let (spot, width, words) = (self.spot(hash), self.shape.remainder_bits, self.shape.bin_words());
         let bins = self.bins.writable()?;
         let new = match bins::add(&mut bins[spot.bin as usize * words..][..words], width, spot.fp) {
-            Added::Old => false,
-            Added::New => true,
-            Added::Beyond => self.pass_on(spot.bin, spot.fp)?,
-            Added::Instead(greatest) => {
+            Insertion::Old => false,
+            Insertion::New => true,
+            Insertion::Beyond => self.pass_on(spot.bin, spot.fp)?,
+            Insertion::Instead(greatest) => {
                 self.pass_on(spot.bin, greatest)?;
                 true
             }
@@ -337,13 +337,13 @@ impl Loadable for PrefixFilter {
         let bins = self.bins.words().chunks_exact(self.shape.bin_words()).take(self.shape.bins as usize);
         for (i, bin) in bins.enumerate() {
             if !bins::is_sound(bin, width) {
-                return Err(Error::format(format!("bin {i} of the file holds what no bin can; it is damaged")));
+                return Err(Error::format(format!("bin {i} of the file is invalid; it is damaged")));
             }
             held += u64::from(bins::len(bin));
-            passes |= bins::overflowed(bin);
+            passes |= bins::has_overflowed(bin);
         }
         if passes != self.spare.words().iter().any(|&word| word != 0) {
-            return Err(Error::format("the bins of the file and its spare tell of different keys; it is damaged"));
+            return Err(Error::format("the bins and the spare filter of the file do not match; it is damaged"));
         }
         if held > added || !passes && held < added {
             return Err(Error::format(format!(

@@ -5,7 +5,7 @@ use crate::cells::LINE_WORDS;
 use crate::cells::memory::ADDRESSABLE_BYTES;
 use crate::error::{Error, Result};
 use crate::scheme::columns::MAX_PER_COLUMN;
-use crate::sizing::{Law, blocked, check_reachable, check_sized, fingerprints, shown, smallest};
+use crate::sizing::{Law, blocked, check_reachable, check_sized, fingerprints, format_rate, smallest};
 
 /// Keys a slot of a bin at capacity.
 const LOAD: f64 = 0.95;
@@ -47,7 +47,7 @@ impl PrefixShape {
             Error::Parameter(format!(
                 "fpr must be at least {LEAST_FPR:e} (the spare has no lower rates), got {}; use CuckooFilter or \
                  BloomFilter for lower ones",
-                shown(fpr)
+                format_rate(fpr)
             ))
         })?;
         let passed = share * capacity as f64;

@@ -3,7 +3,7 @@ use crate::container::tag;
 use crate::sizing::fingerprints::passed_on;
 use crate::structure::Planned;
 use crate::structure::conformance::{adding, lying};
-use crate::structure::testing::{hash, reloaded};
+use crate::structure::testing::{hash, reload_changed};
 
 fn create(capacity: u64, fpr: f64) -> PrefixFilter {
     PrefixFilter::construct(capacity, fpr, KeyHasher::seeded(0)).unwrap()
@@ -64,7 +64,7 @@ fn batches_and_files_of_every_width_are_the_filter_of_single_adds_and_lies_harm_
         let used = filter.shape.bins as usize * filter.shape.bin_words() * 8;
         let noise =
             |bins: &mut Vec<u8>| (0..).zip(&mut bins[..used]).for_each(|(i, b)| *b = (hash(i) | hash(i / 3)) as u8);
-        let mut noisy = reloaded(&filter, |_, cells| noise(&mut cells[0])).unwrap();
+        let mut noisy = reload_changed(&filter, |_, cells| noise(&mut cells[0])).unwrap();
         for i in 0..3000 {
             let _ = (noisy.contains_hash(hash(i)), noisy.add_hash(hash(i)));
         }

@@ -1,12 +1,12 @@
 //! A quotient filter from its file.
 //!
-//! Opening reads the header only, unless every byte is to be checked: then one walk over runs and quotients checks that
+//! Opening reads the header only, unless every byte must be checked: then one walk over runs and quotients checks that
 //! runs, offsets and the number of slots in use agree. If a table is not checked, operations may meet cells that no table
 //! could have: they end soon, and answer "perhaps" or that the file is damaged.
 
 use super::geometry::Geometry;
 use super::slots::{FAR, Slots};
-use super::stream::damaged;
+use super::stream::table_error;
 use super::{KINDS, QuotientFilter, Stored};
 use crate::container::Header;
 use crate::error::{Error, Result};
@@ -88,7 +88,7 @@ impl Loadable for QuotientFilter {
         }
         let [bits, offsets, cells] = geometry.words();
         let memories = [memory(KINDS[0], 0, bits)?, memory(KINDS[1], 0, offsets)?, memory(KINDS[2], 0, cells)?];
-        Ok(QuotientFilter { slots: Slots::over(geometry, memories)?, hasher, load, used, max_bytes: u64::MAX })
+        Ok(QuotientFilter { slots: Slots::from_memory(geometry, memories)?, hasher, load, used, max_bytes: u64::MAX })
     }
 
     fn bound(&mut self, max_bytes: u64) {
@@ -96,6 +96,6 @@ impl Loadable for QuotientFilter {
     }
 
     fn check_cells(&self) -> Result<()> {
-        self.slots.check(self.used).ok_or_else(damaged)
+        self.slots.check(self.used).ok_or_else(table_error)
     }
 }

@@ -11,13 +11,13 @@
 //! arrays describe this:
 //!
 //! * `occupied`, a bit a quotient: some key has this quotient;
-//! * `runends`, a bit a slot: a run ends here. The i-th occupied quotient has the i-th run;
+//! * `runends`, a bit per slot: a run ends here. The i-th occupied quotient has the i-th run;
 //! * `offsets`, a byte a block of 64 slots: how many slots from the first of the block on belong to
-//!   runs of earlier quotients; 255 stands for 255 or more, which is then counted from the blocks
+//!   runs of earlier quotients; 255 means 255 or more, which is then counted from the blocks
 //!   before. With these, rank and select need to look at one block and its neighbours only.
 //!
 //! A slot holds `remainder << c | count - 1`. Without counting c is 0 and every copy of a
-//! fingerprint has a slot of its own; with it c is 8 and a slot stands for up to 256 copies. Of the
+//! fingerprint has a slot of its own; with it c is 8 and a slot represents up to 256 copies. Of the
 //! slots with equal remainders all but the last are full. Free slots are zero. The bits of a table
 //! are therefore a function of the multiset of its fingerprints, whatever the order of operations.
 //!
@@ -36,7 +36,7 @@ pub mod words;
 pub use self::geometry::Geometry;
 
 use self::slots::Slots;
-use self::stream::{build, damaged};
+use self::stream::{build, table_error};
 use crate::container::{Container, Header, Section, kind};
 use crate::error::{Error, Result};
 use crate::key::KeyHasher;
@@ -73,8 +73,8 @@ structure! {
     /// a quarter full, 4096, 16,384 and 65,536 for each quarter more, which bounds the work of an add. Random keys
     /// never reach it; keys chosen by anyone who knows the hash do (pass secret=), and so do copies of one key
     /// (pass counting=True). num_added counts distinct fingerprints.
-    /// Cost: slots / keys * (r + 2.125) bits a key with r = log2(load / fpr): 9.6 at 1 % when 95 % full,
-    /// twice that just past a power of two; 25 ns a lookup, 35 (half full) to 80 ns (95 % full) an add.
+    /// Cost: slots / keys * (r + 2.125) bits per key with r = log2(load / fpr): 9.6 at 1 % when 95 % full,
+    /// twice that just past a power of two; 25 ns per lookup, 35 (half full) to 80 ns (95 % full) per add.
     /// Source: Bender et al., PVLDB 5(11), 2012, laid out as by Pandey et al., SIGMOD 2017; rate
     /// 1 - (1 - 2^-(q+r))^n, about 1 - exp(-load / 2^r).
     ///
@@ -150,7 +150,7 @@ impl QuotientFilter {
 
     /// Refuses a key for which `used` slots in use leave no space within reach of its home.
     #[cold]
-    fn crowded(&self, used: u64) -> Error {
+    fn crowded_error(&self, used: u64) -> Error {
         let reach = self.geometry().reach(used).min(self.geometry().slots());
         Error::Capacity(format!(
             "no free slot within {reach} of the key's own, though {} of {} slots are in use: too many keys lie there, as \
@@ -206,7 +206,7 @@ impl QuotientFilter {
     fn put(&mut self, hash: u64) -> Result<bool> {
         let geometry = self.geometry();
         let (quotient, remainder) = self.split(hash);
-        let place = self.slots.locate(quotient, remainder).ok_or_else(damaged)?;
+        let place = self.slots.locate(quotient, remainder).ok_or_else(table_error)?;
         if place.found && geometry.counter_bits > 0 {
             let (_, copies) = self.slots.read(place.slot);
             if copies < geometry.most_copies() {
@@ -220,7 +220,7 @@ impl QuotientFilter {
         let reach = geometry.reach(self.used);
         self.slots
             .insert(quotient, &place, geometry.cell(remainder, 1), reach)
-            .ok_or_else(|| self.crowded(self.used))?;
+            .ok_or_else(|| self.crowded_error(self.used))?;
         self.used += 1;
         self.load.count(!place.found);
         Ok(!place.found)
@@ -231,7 +231,7 @@ impl QuotientFilter {
         if !self.slots.is_occupied(quotient) {
             return Ok(false);
         }
-        let place = self.slots.locate(quotient, remainder).ok_or_else(damaged)?;
+        let place = self.slots.locate(quotient, remainder).ok_or_else(table_error)?;
         if !place.found {
             return Ok(false);
         }
@@ -241,7 +241,7 @@ impl QuotientFilter {
             return Ok(true);
         }
         let only = self.slots.is_only(quotient, &place);
-        self.slots.remove(quotient, &place).ok_or_else(damaged)?;
+        self.slots.remove(quotient, &place).ok_or_else(table_error)?;
         self.used = self.used.saturating_sub(1);
         self.load.uncount(only);
         Ok(true)
@@ -279,11 +279,11 @@ impl Filter for QuotientFilter {
 
     /// Share of all fingerprints that are stored: exact, whereas the law at capacity is an expectation.
     fn fpr_at(&self, items: f64) -> Option<f64> {
-        Some(fingerprints::taken(items, 2f64.powi(self.geometry().fingerprint_bits() as i32)))
+        Some(fingerprints::share_of(items, 2f64.powi(self.geometry().fingerprint_bits() as i32)))
     }
 
     fn fpr(&self) -> f64 {
-        fingerprints::taken(self.load.added as f64, 2f64.powi(self.geometry().fingerprint_bits() as i32))
+        fingerprints::share_of(self.load.added as f64, 2f64.powi(self.geometry().fingerprint_bits() as i32))
     }
 
     /// Share of slots in use.
@@ -392,7 +392,7 @@ impl Mergeable for QuotientFilter {
         self.check_writable()?;
         let (slots, census) = build(self.geometry(), &[&self.slots, &other.slots])?;
         if census.farthest > self.geometry().reach(census.used) {
-            return Err(self.crowded(census.used));
+            return Err(self.crowded_error(census.used));
         }
         self.slots = slots;
         self.used = census.used;

@@ -48,11 +48,11 @@ impl Slots {
     /// An empty table.
     pub fn new(geometry: Geometry) -> Result<Self> {
         let [bits, offsets, cells] = geometry.words();
-        Self::over(geometry, [Memory::zeroed(bits)?, Memory::zeroed(offsets)?, Memory::zeroed(cells)?])
+        Self::from_memory(geometry, [Memory::zeroed(bits)?, Memory::zeroed(offsets)?, Memory::zeroed(cells)?])
     }
 
     /// A table over memory of the lengths that [`Geometry::words`] names.
-    pub fn over(geometry: Geometry, [bits, offsets, cells]: [Memory; 3]) -> Result<Self> {
+    pub fn from_memory(geometry: Geometry, [bits, offsets, cells]: [Memory; 3]) -> Result<Self> {
         // A mapped table is only looked up in; a forged file would make every lookup walk all of it (5 ms for 17 MB).
         let walk = if bits.is_mapped() { MAPPED_WALK.min(geometry.blocks()) } else { geometry.blocks() };
         Ok(Slots { geometry, packed: geometry.cells()?, bits, offsets, cells, walk })
@@ -66,7 +66,7 @@ impl Slots {
     /// An independent copy.
     pub fn try_clone(&self) -> Result<Self> {
         let [bits, offsets, cells] = self.memories();
-        Self::over(self.geometry, [bits.try_clone()?, offsets.try_clone()?, cells.try_clone()?])
+        Self::from_memory(self.geometry, [bits.try_clone()?, offsets.try_clone()?, cells.try_clone()?])
     }
 
     /// The numbers of the table.

@@ -8,7 +8,7 @@ use super::slots::Slots;
 use crate::error::{Error, Result};
 
 /// The error for bytes that are not a valid table.
-pub(super) fn damaged() -> Error {
+pub(super) fn table_error() -> Error {
     Error::format("the table contradicts itself; its file is damaged, open it with verify=\"full\"")
 }
 
@@ -26,7 +26,7 @@ pub struct Stream<'a> {
 impl<'a> Stream<'a> {
     /// From the first quotient on.
     pub fn new(slots: &'a Slots) -> Result<Self> {
-        let slot = slots.offset(0).ok_or_else(damaged)?;
+        let slot = slots.offset(0).ok_or_else(table_error)?;
         Ok(Stream { slots, quotient: 0, inside: false, slot, left: slots.geometry().slots() })
     }
 
@@ -109,7 +109,7 @@ fn census(geometry: Geometry, groups: Groups<'_>) -> Result<Census> {
     let (mut census, mut stop, mut before) = (Census::default(), 0, None);
     for (fingerprint, copies) in groups {
         if before.is_some_and(|before| before >= fingerprint) {
-            return Err(damaged());
+            return Err(table_error());
         }
         before = Some(fingerprint);
         let slots = copies.div_ceil(geometry.most_copies());

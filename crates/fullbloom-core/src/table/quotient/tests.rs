@@ -205,7 +205,7 @@ fn arbitrary_bytes_end_and_never_panic() {
             }
             memory
         });
-        damaged.slots = Slots::over(geometry, memories).unwrap();
+        damaged.slots = Slots::from_memory(geometry, memories).unwrap();
         damaged.used = random.below(geometry.limit());
         let mut sound = filter(bits[0], bits[1], bits[2]);
         for _ in 0..300 {

@@ -2,7 +2,7 @@
 
 use crate::text::select::number::{MOST_DIGITS, push_float};
 use crate::text::select::reason::Reason;
-use crate::text::select::scan::{Scanner, half_pair, unescaped};
+use crate::text::select::scan::{Scanner, half_pair, unescape};
 
 /// The text of a value that was passed over before, so that it is JSON.
 pub(super) fn text(value: &[u8]) -> Result<Vec<u8>, Reason> {
@@ -17,7 +17,7 @@ fn push(scanner: &mut Scanner<'_>, out: &mut Vec<u8>) -> Result<(), Reason> {
         b'[' => push_array(scanner, out),
         b'"' => {
             let text = scanner.text()?;
-            push_text(out, &unescaped(text));
+            push_text(out, &unescape(text));
             Ok(())
         }
         _ => {
@@ -50,7 +50,7 @@ fn push_object(scanner: &mut Scanner<'_>, out: &mut Vec<u8>) -> Result<(), Reaso
     scanner.members(|scanner, name| {
         let mut value = Vec::new();
         push(scanner, &mut value)?;
-        members.insert(unescaped(name), value);
+        members.insert(unescape(name), value);
         Ok(())
     })?;
     out.push(b'{');

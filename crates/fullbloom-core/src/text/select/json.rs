@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::text::select::key::Value;
 use crate::text::select::reason::Reason;
-use crate::text::select::scan::{Scanner, half_pair, unescaped};
+use crate::text::select::scan::{Scanner, half_pair, unescape};
 
 /// The selected names, nested.
 #[derive(Clone, Debug, Default)]
@@ -39,7 +39,7 @@ impl Names {
     fn find(&self, raw: &[u8]) -> Option<&Names> {
         let found = |name: &[u8]| self.members.iter().find(|(known, _)| known == name).map(|(_, names)| names);
         // Escapes in names are rare.
-        if memchr::memchr(b'\\', raw).is_none() { found(raw) } else { found(&unescaped(raw)) }
+        if memchr::memchr(b'\\', raw).is_none() { found(raw) } else { found(&unescape(raw)) }
     }
 
     /// The last value of a repeated name counts, as in Python.
@@ -93,7 +93,7 @@ pub(super) fn value(raw: &[u8]) -> Result<Value<'_>, Reason> {
     Ok(match raw {
         [b'"', text @ .., b'"'] if memchr::memchr(b'\\', text).is_none() => Value::Text(Cow::Borrowed(text)),
         [b'"', text @ .., b'"'] => {
-            let text = unescaped(text);
+            let text = unescape(text);
             if let Some((_, half)) = half_pair(&text) {
                 return Err(Reason::HalfPair(half));
             }

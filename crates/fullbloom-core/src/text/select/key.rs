@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::key::{Domain, KeyDomains, KeyHasher, PART_HEADER, end_part, float_bits};
 use crate::text::select::canonical_json;
-use crate::text::select::number::{MOST_DIGITS, Whole, whole};
+use crate::text::select::number::{MOST_DIGITS, Whole, parse_whole};
 use crate::text::select::reason::Reason;
 
 /// Bytes of the longest tuple: as for tuples of Python.
@@ -76,7 +76,7 @@ impl Key<'_> {
     pub(super) fn hash(&self, hasher: &KeyHasher) -> u64 {
         match self {
             Key::Text(text) => hasher.text(text),
-            Key::Word(value) => hasher.signed(*value),
+            Key::Word(value) => hasher.hash_signed(*value),
             Key::Long(bytes) => hasher.bytes(Domain::Integer, bytes),
             Key::Float(value) => hasher.float(*value),
             Key::Tuple(bytes) => hasher.bytes(Domain::Tuple, bytes),
@@ -141,7 +141,7 @@ fn number<'a>(text: &[u8]) -> Result<Key<'a>, Reason> {
     if text.len() > MOST_DIGITS && text.iter().skip(1).all(u8::is_ascii_digit) {
         return Err(Reason::LongNumber);
     }
-    match whole(text) {
+    match parse_whole(text) {
         Some(Whole::Word(value)) => Ok(Key::Word(value)),
         Some(Whole::Long(bytes)) => Ok(Key::Long(bytes)),
         None => float(text).map(Key::Float).ok_or_else(|| not_of(KeyType::Float, text)),
@@ -161,7 +161,7 @@ fn as_kind(text: Cow<'_, [u8]>, kind: KeyType) -> Result<Option<Key<'_>>, Reason
         KeyType::Float => float(bare).map(Key::Float),
         KeyType::Boolean => boolean(bare).map(|value| Key::Word(i64::from(value))),
         KeyType::Uuid => uuid(bare).map(|bytes| Key::Text(Cow::Owned(bytes.to_vec()))),
-        _ => whole(bare).map(|value| match value {
+        _ => parse_whole(bare).map(|value| match value {
             Whole::Word(value) => Key::Word(value),
             Whole::Long(bytes) => Key::Long(bytes),
         }),

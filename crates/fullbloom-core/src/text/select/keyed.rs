@@ -145,7 +145,7 @@ impl KeyedRecords {
 
     /// All readable records, in order: those whose keys `mask` marks, and those without key, after `new`, the others
     /// after `old`.
-    pub fn marked(&self, block: &[u8], mask: &[u8], new: &[u8], old: &[u8]) -> Result<Vec<u8>> {
+    pub fn mark_records(&self, block: &[u8], mask: &[u8], new: &[u8], old: &[u8]) -> Result<Vec<u8>> {
         let (mut marks, mut start, mut out) = (mask.iter(), 0, Vec::new());
         reserve(&mut out, block.len() + self.ends.len() * new.len().max(old.len()))?;
         for &(end, has) in &self.ends {
@@ -179,7 +179,7 @@ impl KeyedRecords {
     }
 
     /// The numbers of the records with a key, and where each begins.
-    pub(in crate::text) fn keyed(&self) -> impl Iterator<Item = (usize, usize, usize)> {
+    pub(in crate::text) fn list_keyed(&self) -> impl Iterator<Item = (usize, usize, usize)> {
         let starts = std::iter::once(0).chain(self.ends.iter().map(|&(end, _)| end));
         let all = starts.zip(&self.ends).enumerate();
         all.filter(|(_, (_, (_, has)))| *has == Has::Key).map(|(number, (start, &(end, _)))| (number, start, end))

@@ -36,7 +36,7 @@ enum Format {
     Lines,
     /// Rows of cells; the columns from 0, ascending, each with its place in the key.
     Rows(Table, Vec<(usize, usize)>),
-    /// An object a line.
+    /// One object per line.
     Objects(Names),
 }
 
@@ -59,7 +59,7 @@ impl Selection {
     /// Cells of `columns`, counted from 0; several make a tuple.
     pub fn rows(hasher: KeyHasher, table: Table, columns: &[usize], types: &[KeyType]) -> Result<Self> {
         if !table.delimiter.is_ascii() || matches!(table.delimiter, b'"' | b'\n' | b'\r') {
-            return Err(Error::parameter("the delimiter is one byte of ASCII, and no quote and no end of a line"));
+            return Err(Error::parameter("the delimiter must be one ASCII byte, and neither a quote nor a line end"));
         }
         let mut wanted: Vec<_> = columns.iter().enumerate().map(|(place, &column)| (column, place)).collect();
         wanted.sort_unstable();
@@ -92,9 +92,9 @@ impl Selection {
     }
 
     /// Behind the last whole record of `block`, which begins with a record; 0 where none ends.
-    pub fn cut(&self, block: &[u8]) -> usize {
+    pub fn find_end(&self, block: &[u8]) -> usize {
         match &self.format {
-            Format::Rows(table, _) => table.cut(block),
+            Format::Rows(table, _) => table.find_end(block),
             _ => memchr::memrchr(b'\n', block).map_or(0, |newline| newline + 1),
         }
     }

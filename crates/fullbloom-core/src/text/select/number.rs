@@ -13,7 +13,7 @@ pub(super) enum Whole {
 }
 
 /// Reads `-?[0-9]+` (also with `+`); `None` for other text, and for more digits than [`MOST_DIGITS`].
-pub(super) fn whole(text: &[u8]) -> Option<Whole> {
+pub(super) fn parse_whole(text: &[u8]) -> Option<Whole> {
     let (negative, digits) = match text {
         [b'-', digits @ ..] => (true, digits),
         [b'+', digits @ ..] | digits => (false, digits),
@@ -97,12 +97,12 @@ mod tests {
 
     #[test]
     fn whole_numbers_take_the_fewest_bytes() {
-        let long = |text: &str| match whole(text.as_bytes()) {
+        let long = |text: &str| match parse_whole(text.as_bytes()) {
             Some(Whole::Long(bytes)) => bytes,
             other => panic!("{other:?}"),
         };
         for value in [0, -1, 1, 999_999_999_999_999_999, i64::MAX, i64::MIN, -1_000_000_000_000_000_000] {
-            assert_eq!(whole(value.to_string().as_bytes()), Some(Whole::Word(value)));
+            assert_eq!(parse_whole(value.to_string().as_bytes()), Some(Whole::Word(value)));
         }
         assert_eq!(long("9223372036854775808"), [0, 0, 0, 0, 0, 0, 0, 0x80, 0]);
         assert_eq!(long("-9223372036854775809"), [255, 255, 255, 255, 255, 255, 255, 0x7f, 255]);
@@ -114,12 +114,12 @@ mod tests {
             assert!(whole[bytes.len()..].iter().all(|&byte| byte == sign));
             assert!(bytes.len() == 9 || value >> (8 * bytes.len() - 9) != i128::from(sign == 0) - 1, "{value}");
         }
-        assert_eq!(whole(b"000000000000000000000000000000000007"), Some(Whole::Word(7)));
-        assert_eq!(whole(b"-00000000000000000000000000000000000"), Some(Whole::Word(0)));
+        assert_eq!(parse_whole(b"000000000000000000000000000000000007"), Some(Whole::Word(7)));
+        assert_eq!(parse_whole(b"-00000000000000000000000000000000000"), Some(Whole::Word(0)));
         for text in ["", "-", "+", "1.0", "1e3", " 1", "0x1", "--1", "\u{661}"] {
-            assert_eq!(whole(text.as_bytes()), None, "{text}");
+            assert_eq!(parse_whole(text.as_bytes()), None, "{text}");
         }
-        assert_eq!(whole(&[b'9'; MOST_DIGITS + 1]), None);
+        assert_eq!(parse_whole(&[b'9'; MOST_DIGITS + 1]), None);
     }
 
     #[test]

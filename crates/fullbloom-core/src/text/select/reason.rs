@@ -57,17 +57,17 @@ impl fmt::Display for Reason {
                  close it, or double a quote that is text",
             ),
             Reason::NotJson(what, byte) => write!(f, " is not JSON: {what} at byte {byte}"),
-            Reason::NotAnObject(what) => write!(f, " is {what}, not an object of JSON; give one object a line"),
+            Reason::NotAnObject(what) => write!(f, " is {what}, not an object of JSON; give one object per line"),
             Reason::TooDeep => write!(f, " is nested too deeply: more than {} brackets", MOST_DEPTH),
             Reason::HalfPair(half) => write!(
                 f,
-                ": the key has half of a surrogate pair, \\u{half:x}, which is no text; write the whole character"
+                ": the key has half of a surrogate pair, \\u{half:x}, which is not text; write the whole character"
             ),
             Reason::LongNumber => {
                 write!(f, " has a whole number of more than 4,300 digits")
             }
             Reason::NotOfType(kind, shown) => {
-                write!(f, ": the key {shown} is no {kind}; give another --key-type, or mend the record")
+                write!(f, ": the key {shown} is not a valid {kind}; give another --key-type, or mend the record")
             }
             Reason::LongTuple => f.write_str(": the columns of the key have more than 16 MiB"),
         }

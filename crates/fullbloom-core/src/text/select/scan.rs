@@ -54,7 +54,7 @@ impl<'a> Scanner<'a> {
     }
 
     #[cold]
-    pub(super) fn expected(&self, what: &'static str) -> Reason {
+    pub(super) fn syntax_error(&self, what: &'static str) -> Reason {
         let what = if self.at >= self.end { "it is cut off" } else { what };
         Reason::NotJson(what, self.at - self.start + 1)
     }
@@ -70,7 +70,7 @@ impl<'a> Scanner<'a> {
     #[inline]
     pub(super) fn text(&mut self) -> Scan<&'a [u8]> {
         if !self.eat(b'"') {
-            return Err(self.expected("expected a text in quotes"));
+            return Err(self.syntax_error("expected a text in quotes"));
         }
         let start = self.at;
         loop {
@@ -83,14 +83,14 @@ impl<'a> Scanner<'a> {
                 self.at += 8;
             }
             match self.peek() {
-                _ if self.at >= self.end => return Err(self.expected("")),
+                _ if self.at >= self.end => return Err(self.syntax_error("")),
                 b'"' => {
                     let text = &self.bytes[start..self.at];
                     self.at += 1;
                     return Ok(text);
                 }
                 b'\\' => self.escape()?,
-                0..0x20 => return Err(self.expected("a control character within a text")),
+                0..0x20 => return Err(self.syntax_error("a control character within a text")),
                 _ => self.at += 1,
             }
         }
@@ -102,7 +102,7 @@ impl<'a> Scanner<'a> {
         match self.peek() {
             b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => self.at += 1,
             b'u' if hex(&self.bytes[self.at + 1..self.end.min(self.at + 5)]) => self.at += 5,
-            _ => return Err(self.expected("an escape that is none")),
+            _ => return Err(self.syntax_error("an invalid escape")),
         }
         Ok(())
     }
@@ -114,7 +114,7 @@ impl<'a> Scanner<'a> {
         let name = self.text()?;
         self.space();
         if !self.eat(b':') {
-            return Err(self.expected("expected a colon"));
+            return Err(self.syntax_error("expected a colon"));
         }
         self.space();
         Ok(name)
@@ -125,7 +125,7 @@ impl<'a> Scanner<'a> {
         while self.peek().is_ascii_digit() {
             self.at += 1;
         }
-        if self.at == start { Err(self.expected("expected a digit")) } else { Ok(()) }
+        if self.at == start { Err(self.syntax_error("expected a digit")) } else { Ok(()) }
     }
 
     fn number(&mut self) -> Scan<()> {
@@ -151,7 +151,7 @@ impl<'a> Scanner<'a> {
 
     fn word(&mut self, word: &[u8]) -> Scan<()> {
         if !self.bytes[self.at..self.end].starts_with(word) {
-            return Err(self.expected("expected a value"));
+            return Err(self.syntax_error("expected a value"));
         }
         self.at += word.len();
         Ok(())
@@ -166,7 +166,7 @@ impl<'a> Scanner<'a> {
             b'n' => self.word(b"null"),
             b'N' => self.word(b"NaN"),
             b'I' => self.word(b"Infinity"),
-            _ => Err(self.expected("expected a value")),
+            _ => Err(self.syntax_error("expected a value")),
         }
     }
 
@@ -212,7 +212,7 @@ impl<'a> Scanner<'a> {
             }
             // In ASCII a closing bracket is two places after the opening one.
             if !self.eat(bracket + 2) {
-                return Err(self.expected("expected a comma or a closing bracket"));
+                return Err(self.syntax_error("expected a comma or a closing bracket"));
             }
             self.open.pop();
         }
@@ -235,7 +235,7 @@ impl<'a> Scanner<'a> {
                 return Ok(());
             }
             if !self.eat(b',') {
-                return Err(self.expected("expected a comma or a closing bracket"));
+                return Err(self.syntax_error("expected a comma or a closing bracket"));
             }
         }
     }
@@ -243,13 +243,13 @@ impl<'a> Scanner<'a> {
     /// Nothing but space may follow the value of a line.
     pub(super) fn finish(&mut self) -> Scan<()> {
         self.space();
-        if self.at < self.end { Err(self.expected("more than one value")) } else { Ok(()) }
+        if self.at < self.end { Err(self.syntax_error("more than one value")) } else { Ok(()) }
     }
 }
 
 /// The text of `raw` between quotes, in UTF-8 if every surrogate has its other half; else each half in three bytes, as
 /// UTF-8 would have it.
-pub(super) fn unescaped(raw: &[u8]) -> Vec<u8> {
+pub(super) fn unescape(raw: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(raw.len());
     let mut rest = raw;
     while let Some(at) = memchr::memchr(b'\\', rest) {

@@ -171,7 +171,7 @@ impl Table {
     }
 
     /// The index after the last whole record of `block`, which begins with a record; 0 if none ends.
-    pub(super) fn cut(&self, block: &[u8]) -> usize {
+    pub(super) fn find_end(&self, block: &[u8]) -> usize {
         let newline = |text: &[u8]| memchr::memrchr(b'\n', text).map(|at| at + 1);
         if !self.quotes || memchr::memchr(b'"', block).is_none() {
             return newline(block).unwrap_or(0);
@@ -216,13 +216,13 @@ impl Cell {
         match self.quoting {
             Quoting::None => Cow::Borrowed(&block[self.start..self.end]),
             Quoting::Plain => Cow::Borrowed(&block[self.start + 1..self.end - 1]),
-            Quoting::Doubled => Cow::Owned(unquoted(&block[self.start + 1..self.end])),
+            Quoting::Doubled => Cow::Owned(unquote(&block[self.start + 1..self.end])),
         }
     }
 }
 
 /// The text after an opening quote: doubled quotes as one, and text after the closing one unchanged.
-fn unquoted(raw: &[u8]) -> Vec<u8> {
+fn unquote(raw: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(raw.len());
     let mut rest = raw;
     while let Some(at) = memchr::memchr(b'"', rest) {

@@ -111,7 +111,7 @@ proptest! {
             // Blocks are of whole lines.
             let first = &text[..at.min(text.len())];
             let first = &first[..memchr::memrchr(b'\n', first).map_or(0, |at| at + 1)];
-            let cut = selection.cut(first);
+            let cut = selection.find_end(first);
             prop_assert!(cut <= first.len());
             let (head, tail) = (selection.read(&text[..cut], true).unwrap(), selection.read(&text[cut..], true).unwrap());
             prop_assert_eq!(head.len() + tail.len(), whole.len());

@@ -58,7 +58,7 @@ fn filter_in(session: &Session, bytes: &[u8]) -> Result<(Spec, Box<dyn Kind>), F
     let (spec, filter) = session.server.store.read_filter(bytes)?;
     match filter {
         Err(fault) if spec.keyed && fault.code == Code::Invalid => Err(Fault::invalid(
-            "the filter is keyed with the secret of another service; create filters for exchange with keyed no",
+            "the filter is keyed with the secret of another service; create filters that move between services with keyed no",
         )),
         filter => Ok((spec, filter?)),
     }

@@ -29,7 +29,7 @@ const ONE: Keys = Keys { first: 1, last: 1 };
 const TWO: Keys = Keys { first: 1, last: 2 };
 const ALL: Keys = Keys { first: 1, last: -1 };
 
-#[rustfmt::skip] // two lines a row
+#[rustfmt::skip] // two lines per row
 static COMMANDS: &[Command<Session>] = &[
     // Connections.
     Command { name: "hello", arity: -1, keys: NONE, scope: Nothing, flags: FAST | NO_AUTH | AT_ONCE,

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use super::super::parser::Args;
-use super::Session;
-use super::cached::CachedEntry;
+use super::{CachedEntry, Session};
 use crate::fault::{Code, Fault};
 use crate::kind::{Flavour, Spec};
 use crate::resp::error::{CommandError, CommandResult, WRONG_TYPE, too_long};
@@ -15,8 +14,8 @@ impl Session {
     #[inline]
     pub(in crate::resp) fn find(&mut self, name: &[u8]) -> CommandResult<Option<Arc<Entry>>> {
         let epoch = self.server.store.epoch();
-        let alike = |known: &&CachedEntry| known.epoch == epoch && known.name == name;
-        if let Some(known) = self.cached.as_ref().filter(alike)
+        let is_current = |known: &&CachedEntry| known.epoch == epoch && known.name == name;
+        if let Some(known) = self.cached.as_ref().filter(is_current)
             && known.entry.expires().is_none_or(|at| at > store::now())
         {
             return Ok(Some(known.entry.clone()));

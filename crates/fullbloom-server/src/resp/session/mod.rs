@@ -18,14 +18,11 @@ use super::server::{Buffers, Server};
 use super::transaction::Transaction;
 use crate::auth::Grant;
 use crate::auth::Scope;
-use crate::blocking::aside;
+use crate::blocking::run_blocking;
 use crate::log::Durability;
 use crate::store::{self, Entry, Lsn};
 
-mod cached;
 mod filters;
-
-use cached::CachedEntry;
 
 /// Replies are sent before more commands are executed once they have this many bytes. A modest reply on top of them
 /// still fits into the bytes that are not charged.
@@ -50,6 +47,14 @@ pub(super) enum NextStep {
     WaitForSlot,
     /// Send the replies and close.
     Close,
+}
+
+/// The filter that a client's last command used.
+struct CachedEntry {
+    /// The epoch of the catalogue at that time.
+    epoch: u64,
+    name: Vec<u8>,
+    entry: Arc<Entry>,
 }
 
 /// The state of one client.
@@ -367,7 +372,7 @@ impl Session {
         };
         let words = args.len().max(length / 8).min(server.store.options.limits.batch_keys);
         let _held = if is_large { Some(server.store.budget().take((words * WORD) as u64)?) } else { None };
-        aside(|| self.execute(command, args))
+        run_blocking(|| self.execute(command, args))
     }
 
     /// Runs a command. Refuses it if its reply does not fit into memory.

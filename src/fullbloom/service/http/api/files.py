@@ -15,7 +15,7 @@ from fullbloom.service import backup
 from fullbloom.service.data_folder import BACKUP_PREFIX
 from fullbloom.service.failures import Refused
 from fullbloom.service.http import bodies, keys, schemas, static_filters, streaming
-from fullbloom.service.http.conditions import etag_header, is_not_modified, make_etag, wanted_versions
+from fullbloom.service.http.conditions import etag_header, is_not_modified, make_etag, parse_if_match
 from fullbloom.service.http.schemas import CurrentRequest, NameInPath
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class Files:
 
     async def restore(self, request: CurrentRequest, name: NameInPath, *, replace: bool = False) -> Any:
         """Store the filter of a file under a name."""
-        limits, versions = self._node.settings.limits, wanted_versions(request)
+        limits, versions = self._node.settings.limits, parse_if_match(request)
         data = await bodies.read(request, min(limits.filter_bytes, limits.file_bytes))
         return await asyncio.to_thread(self._node.restore, name, data, replace=replace, versions=versions)
 
@@ -113,7 +113,7 @@ class Files:
         replace: bool = False,
     ) -> Any:
         """Build a static filter of the keys in the body; it never changes afterwards."""
-        settings, versions = self._node.settings, wanted_versions(request)
+        settings, versions = self._node.settings, parse_if_match(request)
         limits, keyed = settings.limits, not settings.plain
         body = await bodies.read(request, limits.request_bytes)
 

@@ -17,10 +17,10 @@ from fullbloom.service.http.conditions import (
     format_etag,
     is_not_modified,
     make_etag,
-    wanted_versions,
+    parse_if_match,
 )
 from fullbloom.service.http.schemas import CurrentRequest, NameInPath
-from fullbloom.service.listing import Listing, Sort, Wanted
+from fullbloom.service.listing import Listing, ListQuery, Sort
 from fullbloom.service.node import default_kind
 from fullbloom.service.redis import BACKEND, RedisFilter
 
@@ -71,13 +71,13 @@ class Filters:
             int | None, Query(ge=1, le=_MAX_PAGES, description="number of the page, instead of after")
         ] = None,
         *,
-        figures: Annotated[bool, Query(description="adds fill and operations a second")] = False,
+        figures: Annotated[bool, Query(description="adds fill and operations per second")] = False,
     ) -> Any:
         """Filters in order of their names or of a figure, one page at a time.
 
         Their cells are not counted, except those of filters up to 1 MiB in a list with figures.
         """
-        wanted = Wanted(prefix, tuple(request.grant.patterns), search, sort, descending=order == "desc")
+        wanted = ListQuery(prefix, tuple(request.grant.patterns), search, sort, descending=order == "desc")
         total = following = None
         if page is not None:
             if after:
@@ -126,7 +126,7 @@ class Filters:
         """Rename a filter, set its TTL, or both in one step."""
         store = self._node.find_backend(name)
         store.version(name)
-        versions = wanted_versions(request)
+        versions = parse_if_match(request)
         expires = _milliseconds(wanted.expire)
         given = "expire" in wanted.model_fields_set
         if wanted.name is not None and wanted.name != name:
@@ -140,30 +140,30 @@ class Filters:
 
     def delete(self, request: CurrentRequest, name: NameInPath) -> Response:
         """Delete a filter and its statistics."""
-        if not self._node.delete(name, versions=wanted_versions(request)):
+        if not self._node.delete(name, versions=parse_if_match(request)):
             raise Refused("missing", "not found")
         return Response(status_code=204)
 
     def clear(self, request: CurrentRequest, name: NameInPath) -> Response:
         """Remove every key."""
-        self._node.find_backend(name).clear(name, versions=wanted_versions(request))
+        self._node.find_backend(name).clear(name, versions=parse_if_match(request))
         return Response(status_code=204)
 
     def advance(self, request: CurrentRequest, name: NameInPath, wanted: schemas.Time) -> Response:
         """Advance the time of a filter with a window; the service also does so periodically."""
         now = time.time() if wanted.now is None else wanted.now
-        self._node.find_backend(name).advance(name, now, versions=wanted_versions(request))
+        self._node.find_backend(name).advance(name, now, versions=parse_if_match(request))
         return Response(status_code=204)
 
     def merge(self, request: CurrentRequest, name: NameInPath, wanted: schemas.Source) -> Any:
         """Add the keys of another filter."""
         request.grant.check(READ, wanted.source)
-        return self._node.merge(name, wanted.source, versions=wanted_versions(request))
+        return self._node.merge(name, wanted.source, versions=parse_if_match(request))
 
     def clone(self, request: CurrentRequest, name: NameInPath, wanted: schemas.Copy) -> Any:
         """Copy a filter to another name."""
         request.grant.check(WRITE, wanted.name)
-        versions = wanted_versions(request)
+        versions = parse_if_match(request)
         return self._node.clone(wanted.name, name, replace=wanted.replace, versions=versions)
 
     def history(

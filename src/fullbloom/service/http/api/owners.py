@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Response
 from fullbloom.service.failures import Refused
 from fullbloom.service.http import schemas
 from fullbloom.service.http.api.files import BINARY, CONTAINER
-from fullbloom.service.http.conditions import wanted_versions
+from fullbloom.service.http.conditions import parse_if_match
 from fullbloom.service.http.schemas import CurrentRequest, NameInPath
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Owners:
             raise Refused("invalid", "give owner, or owners")
         is_one = "owner" in given
         body = _encode(wanted.owner) if is_one else json.dumps({"keys": wanted.owners}).encode()
-        flags: list[bool] = change(name, body, versions=wanted_versions(request))
+        flags: list[bool] = change(name, body, versions=parse_if_match(request))
         return flags[0] if is_one else flags
 
     def _check(self, name: str) -> None:

@@ -97,7 +97,8 @@ def _describe(choice: Choice, fpr: float) -> dict[str, Any]:
 def _make_body(row: dict[str, Any], choice: Choice, layout: str | None, fpr: float) -> dict[str, Any] | None:
     """Return the body of ``POST /v1/filters`` except the name; None for kinds that it does not create."""
     known = {name for name, *_ in row["parameters"]}
-    if row["adds"] not in {"key", "pair"} or not known & {"capacity", "initial_capacity"}:
+    takes_keys = structures.is_open(row, "key") or structures.is_open(row, "key", "value")
+    if not takes_keys or not known & {"capacity", "initial_capacity"}:
         return None
     body: dict[str, Any] = {"kind": choice.structure, "capacity": choice.items}
     if "fpr" in known:

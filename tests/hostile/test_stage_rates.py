@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from cases import for_each
 from hostile.container import File
-from support import LONG, SCALE, pooled, sigmas_of
+from support import LONG, SCALE, pool, sigmas_of
 
 import fullbloom
 from fullbloom import theory
@@ -20,7 +20,7 @@ RUNS, PROBES = 6 * SCALE, 20_000
 STAGE_VARIANT, FPR, CAPACITY, WHOLE = 11, 2, 1, 0xFFFF
 
 
-def planned(instance: fullbloom.ScalableBloomFilter) -> list[float]:
+def plan_stages(instance: fullbloom.ScalableBloomFilter) -> list[float]:
     """The rates that the stages have while there are such rates."""
     first = instance.target_fpr * (1 - instance.tightening)
     return [first * instance.tightening**i for i in range(instance.stages)]
@@ -46,7 +46,7 @@ def test_stages_use_the_lowest_possible_rate_and_refuse_no_key(
     instance.update(range(keys))
     assert instance.contains_many(range(keys)) == [True] * keys
     rates = [stage["target_fpr"] for stage in instance.stage_info()]
-    held = [rate for rate, plan in zip(rates, planned(instance), strict=True) if rate > plan * (1 + 1e-6)]
+    held = [rate for rate, plan in zip(rates, plan_stages(instance), strict=True) if rate > plan * (1 + 1e-6)]
     assert held
     assert held == rates[-len(held) :], "from the first such stage on"
     assert instance.at_least_rate == instance.info()["at_least_rate"] == len(held)
@@ -153,14 +153,14 @@ def test_no_kind_stops_growing_because_of_its_rate(kind: str) -> None:
             assert all(instance.contains_many(range(start + 500))), (arguments, options)
         stages = instance.stage_info()
         many = max(many, len(stages))
-        for stage, plan in zip(stages, planned(instance), strict=True):
+        for stage, plan in zip(stages, plan_stages(instance), strict=True):
             assert stage["target_fpr"] >= plan * (1 - 1e-9), (arguments, options)
         # The rate that is told: between the largest of the stages' rates and the most that all can find.
         rates = [stage["fpr"] for stage in stages]
         assert max(rates) <= instance.fpr() * (1 + 1e-9)
         assert instance.fpr() <= min(1.0, most_found(stages)) * (1 + 1e-9)
         # No stage is above its share but those that are counted.
-        above = sum(stage["target_fpr"] for stage in stages) - sum(planned(instance))
+        above = sum(stage["target_fpr"] for stage in stages) - sum(plan_stages(instance))
         assert instance.at_least_rate > 0 or above <= 1e-9 * instance.target_fpr
     assert many > 40
 
@@ -178,9 +178,9 @@ def test_the_rate_of_many_small_stages_is_at_most_the_stated_one(kind: str) -> N
         below.append(found - theory.compound_fpr([stage["fpr"] for stage in instance.stage_info()]))
     # Stages of bits tell a rate by their fill, around which filters scatter: as the runs show.
     far = sigmas_of(len(fullbloom.ScalableBloomFilter.kinds()))
-    mean, sd = pooled(above, result, PROBES)
+    mean, sd = pool(above, result, PROBES)
     assert mean <= far * sd
-    mean, sd = pooled(below, result, PROBES)
+    mean, sd = pool(below, result, PROBES)
     assert mean >= -far * sd
 
 

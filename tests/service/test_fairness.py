@@ -161,7 +161,7 @@ def test_refusals_wait_for_the_changes_that_they_depend_on(start, slow_disk):
     service.create("after")
 
 
-def test_refusals_are_told_once_the_disk_has_the_changes(start, slow_disk):
+def test_refusals_are_sent_once_the_disk_has_the_changes(start, slow_disk):
     service = start("--durability", "always", **slow_disk.environment)
     service.create("old")
     tag = {"if-match": service.http.get("/v1/filters/old").headers["etag"]}
@@ -180,7 +180,7 @@ def test_refusals_are_told_once_the_disk_has_the_changes(start, slow_disk):
 
 
 def test_a_claim_that_fails_leaves_the_name_to_the_next_request(start):
-    """The second of two creations is not told that the name is taken while the first may fail yet."""
+    """The second of two creations is not refused as taken while the first may still fail."""
     service = start(FULLBLOOM_LIMITS__TOTAL_BYTES=str(1 << 20), FULLBLOOM_LIMITS__FILTER_BYTES=str(1 << 20))
     together = threading.Barrier(2)
 

@@ -1,4 +1,4 @@
-"""Requests that have to wait for a filter: they wait on the event loop, not in a thread, and few of them."""
+"""Queue requests for a busy filter on the event loop, not in threads, up to a limit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fullbloom.service.failures import Refused
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-#: Seconds between two looks at a filter.
+#: Seconds between two checks of a filter.
 _INTERVAL = 0.005
 #: Requests that read one filter, and that change it, which may have a thread at a time; there are 40 threads.
 _THREADS = 4
@@ -20,7 +20,7 @@ _THREADS = 4
 _PER_FILTER, _FOR_ALL = 4, 2
 
 
-class Turns:
+class Waiters:
     """The requests that wait, by the names of their filters.
 
     A task over a whole filter (a copy, a merge) may keep changes of that filter waiting for seconds. If each

@@ -19,7 +19,7 @@ TEXT = coverage.PAGE.read_text(encoding="utf-8")
 
 
 def resolve(name: str) -> Any:
-    """Return what a name stands for; a module whose optional package is missing gives its specification."""
+    """Return the object of a name; a module whose optional package is missing gives its specification."""
     found: Any = fullbloom
     parts = name.split(".")
     for at, part in enumerate(parts):

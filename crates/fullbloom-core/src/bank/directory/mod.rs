@@ -1,4 +1,4 @@
-//! [`Directory`]: from the hash of an owner to its lines. A hash table of 16 bytes a slot, in order of the hashes.
+//! [`Directory`]: from the hash of an owner to its lines. A hash table of 16 bytes per slot, in order of the hashes.
 //!
 //! Linear probing that keeps every run of slots in order: a search ends at the first larger hash, so that an absent owner
 //! costs no more than a present one and the table can be nine tenths full. Two numbers say where an entry is searched:
@@ -18,8 +18,7 @@ mod slot;
 pub use self::slot::Entry;
 
 use self::search::{BLOCK, fetch_block, find_from, search};
-use self::slot::{Slot, is_free, pack, state, unpack};
-use super::mixing::MIX;
+use self::slot::{MIX, Slot, is_free, pack, state, unpack};
 use super::positions::Positions;
 use crate::cells::Memory;
 use crate::error::{Error, Result};
@@ -55,7 +54,7 @@ impl Directory {
     }
 
     /// Over the words of a file, which [`Directory::check`] has not seen.
-    pub fn over(memory: Option<Memory>, homes: u64, entries: u64) -> Self {
+    pub fn from_memory(memory: Option<Memory>, homes: u64, entries: u64) -> Self {
         Directory { memory, homes, entries, positions: Positions::none() }
     }
 
@@ -275,10 +274,10 @@ impl Directory {
         let mut homes = self.next_homes();
         while homes <= self.entries.saturating_mul(4).saturating_add(DOUBLING) {
             let words = Self::words(homes).ok_or_else(too_long)?;
-            let mut memory = Memory::unsupplied(words)?;
+            let mut memory = Memory::allocate_unsupplied(words)?;
             let slots = memory.writable()?.as_chunks_mut().0;
             if self.copy_into(slots, homes) {
-                *self = Directory::over(Some(memory), homes, self.entries);
+                *self = Directory::from_memory(Some(memory), homes, self.entries);
                 self.index();
                 return Ok(());
             }

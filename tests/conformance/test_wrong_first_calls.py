@@ -1,4 +1,4 @@
-"""What people try first is there, or its absence names what is."""
+"""Calls that people try first work, or their errors name the call that does."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_remove_on_a_filter_without_removal_names_one_with_it() -> None:
 
 @for_each("variant", variants_with("worlds"), ids=lambda variant: variant.id)
 def test_the_in_operator_of_a_cascade_names_includes(variant: Variant) -> None:
-    instance = variant.filled([1, 2], seed=1)
+    instance = variant.build_from([1, 2], seed=1)
     for ask in (lambda: 1 in instance, lambda: 1 not in instance, lambda: operator.contains(instance, 1)):
         with pytest.raises(TypeError, match=r"cannot answer `in`.* includes\(key\)") as caught:
             ask()

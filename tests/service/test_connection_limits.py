@@ -1,4 +1,4 @@
-"""Strangers that hold connections keep no client from either port: the longest idle of them makes room."""
+"""Unauthenticated connections keep no client from either port: the longest idle one is closed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-# Generated from async_bitmap.py by scripts/colours.py (`make stubs`); do not edit.
+# Generated from async_bitmap.py by scripts/generate_sync.py (`make stubs`); do not edit.
 
 """`RedisBitmapFilter`: a filter that another program keeps in a string by SETBIT."""
 

@@ -1,4 +1,4 @@
-# Generated from async_bloom.py by scripts/colours.py (`make stubs`); do not edit.
+# Generated from async_bloom.py by scripts/generate_sync.py (`make stubs`); do not edit.
 
 """`RedisBloomFilter`: a Bloom filter whose cells a server stores."""
 

@@ -1,4 +1,4 @@
-# Generated from async_counting.py by scripts/colours.py (`make stubs`); do not edit.
+# Generated from async_counting.py by scripts/generate_sync.py (`make stubs`); do not edit.
 
 """`RedisCountingFilter`: a filter on a server from which keys can be removed, and counted."""
 

@@ -1,4 +1,4 @@
-# Generated from async_rolling.py by scripts/colours.py (`make stubs`); do not edit.
+# Generated from async_rolling.py by scripts/generate_sync.py (`make stubs`); do not edit.
 
 """`RedisRollingFilter`: the keys of the last seconds, by the clock of the server that stores them."""
 

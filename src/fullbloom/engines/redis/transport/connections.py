@@ -1,7 +1,7 @@
 """What differs between blocking and asyncio: connections, sleeping, and how single keys are batched.
 
 Functions that begin with ``sync_`` and ``async_`` have the same parameters and results: the asyncio transport
-and filters call the second, and `scripts/colours.py` generates the blocking ones, which call the first.
+and filters call the second, and `scripts/generate_sync.py` generates the blocking ones, which call the first.
 
 The commands of a batch are sent as one buffer, and replies are read natively from the connection's socket or
 stream: packing and parsing each of them in Python would take most of the time. redis-py's parser reads where

@@ -1,4 +1,4 @@
-# Generated from async_transport.py by scripts/colours.py (`make stubs`); do not edit.
+# Generated from async_transport.py by scripts/generate_sync.py (`make stubs`); do not edit.
 
 """Runs generators of requests over a client of redis: one server, or the nodes of a cluster."""
 

@@ -35,6 +35,7 @@ REPLACEMENTS = (
     (re.compile(r"\basync_(?=[a-z])"), "sync_"),
     (re.compile(r"\b__a(?=enter__|exit__)"), "__"),
     (re.compile(r"\baclose\b"), "close"),
+    (re.compile(r"\bdisconnect\(nowait=True\)"), "disconnect()"),
     (
         re.compile(r"\((self\.[\w.]+\((?:[^()]|\([^()]*\))*\))\)(?=[.\[])"),
         r"\1",

@@ -352,7 +352,7 @@ def test_full_servers_and_losses_are_errors_of_the_package(own_server, client, p
         with pytest.raises(FilterLost, match="capacity"):
             await waiting.open(own, "f")
         there = await waiting.open(own, "f", 1000, **OPTIONS[plain])
-        with pytest.raises(IncompatibleFilters, match=r"capacity .1000 there, 5 asked for"):
+        with pytest.raises(IncompatibleFilters, match=r"capacity .server: 1000, requested: 5"):
             await waiting.open(own, "f", 5)
         assert repr(there).startswith(f"{waiting.__name__}('f', capacity=1000")
         await there.update(range(100))

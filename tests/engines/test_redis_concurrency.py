@@ -13,8 +13,8 @@ from support import LONG, SCALE
 
 from fullbloom import BloomFilter
 from fullbloom.engines.redis import RedisBloomFilter, RedisCountingFilter, RedisRollingFilter
-from fullbloom.engines.redis.protocol import reshard
-from fullbloom.engines.redis.protocol.requests import Call, SendBatch, Sleep
+from fullbloom.engines.redis.protocol import Call, SendBatch, Sleep
+from fullbloom.engines.redis.storage import cells
 from fullbloom.engines.redis.transport.sync_transport import Transport
 from fullbloom.errors import EngineNameTaken, FilterLost, FullbloomError
 
@@ -53,7 +53,7 @@ def test_a_batch_in_flight_ignores_a_manifest_found_by_another_thread(client, na
     """Two threads share one object; one sends its batch, the other learns of a reshard, the replies come."""
     owner = RedisBloomFilter(client, name, 20_000, shards=2)
     shared = RedisBloomFilter(client, name)
-    batch = Run(client, name, shared._storage.many(range(1000), adding=True))
+    batch = Run(client, name, shared._storage.run_batch(range(1000), adding=True))
     while not isinstance(batch.asks[0], SendBatch):
         batch.step()
     owner.reshard(3)
@@ -67,7 +67,7 @@ def test_a_batch_in_flight_ignores_a_manifest_found_by_another_thread(client, na
 def test_a_resharder_that_was_paused_overwrites_no_later_manifest(client, name, paused_at):
     filter_ = RedisBloomFilter(client, name, 5000, shards=2)
     filter_.update(range(1000))
-    paused = Run(client, name, reshard.reshard(RedisBloomFilter(client, name)._storage, 3))
+    paused = Run(client, name, cells.reshard(RedisBloomFilter(client, name)._storage, 3))
     for _ in range(paused_at):
         if not paused.over:
             paused.step()
@@ -98,9 +98,9 @@ def test_clears_and_reshards_that_interleave_leave_one_filter(client, name):
         here = BloomFilter(2000, layout="blocked")
         here.update(range(500, 600))
         runs = [
-            Run(client, name, reshard.reshard(makers[0]._storage, 3)),
-            Run(client, name, reshard.replace_cells(makers[1]._storage, memoryview(here).cast("B"))),
-            Run(client, name, reshard.reshard(makers[2]._storage, 4)),
+            Run(client, name, cells.reshard(makers[0]._storage, 3)),
+            Run(client, name, cells.replace_cells(makers[1]._storage, memoryview(here).cast("B"))),
+            Run(client, name, cells.reshard(makers[2]._storage, 4)),
         ]
         late = RedisBloomFilter(client, name)
         while running := [run for run in runs if not run.over]:
@@ -119,10 +119,10 @@ def test_keys_added_by_one_client_during_a_reshard_are_reported_new(client, name
     """At every step of the reshard another batch is begun, and sent when the next step is done."""
     filter_ = RedisBloomFilter(client, name, 200_000, fpr=1e-9, shards=2)
     mine = RedisBloomFilter(client, name)
-    going = Run(client, name, reshard.reshard(filter_._storage, 3))
+    going = Run(client, name, cells.reshard(filter_._storage, 3))
     start = 0
     while not going.over:
-        batch = Run(client, name, mine._storage.many(range(start, start + 40), adding=True))
+        batch = Run(client, name, mine._storage.run_batch(range(start, start + 40), adding=True))
         going.step()
         assert batch.finish() == [True] * 40, start
         start += 40
@@ -138,7 +138,7 @@ def test_a_batch_that_is_delayed_during_reshards_reports_no_key_new_twice(client
         filter_ = RedisBloomFilter(client, name, 20_000, fpr=1e-9, shards=2)
         mine, other = RedisBloomFilter(client, name), RedisBloomFilter(client, name)
         shards = iter([3, 2, 3, 2, 3, 2])
-        going = Run(client, name, reshard.reshard(filter_._storage, next(shards)))
+        going = Run(client, name, cells.reshard(filter_._storage, next(shards)))
         before, begun, pause = draw.randrange(130), draw.randrange(3), draw.randrange(140)
         is_current = draw.random() < 0.7
         case = before, begun, pause, is_current
@@ -146,14 +146,14 @@ def test_a_batch_that_is_delayed_during_reshards_reports_no_key_new_twice(client
             if turn == before:
                 if is_current:
                     mine.add("the state of this moment")
-                batch = Run(client, name, mine._storage.many(range(80), adding=True))
+                batch = Run(client, name, mine._storage.run_batch(range(80), adding=True))
                 for _ in range(begun):
                     batch.over or batch.step()
             if going.over:
-                going = Run(client, name, reshard.reshard(filter_._storage, next(shards)))
+                going = Run(client, name, cells.reshard(filter_._storage, next(shards)))
             going.step()
         if pause == 0:
-            batch = Run(client, name, mine._storage.many(range(80), adding=True))
+            batch = Run(client, name, mine._storage.run_batch(range(80), adding=True))
         theirs = other.add_many(list(range(40)))
         own = batch.finish()
         assert not any(both == (True, True) for both in zip(own, theirs, strict=False)), case
@@ -243,7 +243,7 @@ def test_deletion_removes_the_keys_of_a_started_reshard(client, name):
     steps = 0
     while True:
         filter_ = RedisBloomFilter(client, name, 2000, shards=2)
-        going = Run(client, name, reshard.reshard(RedisBloomFilter(client, name)._storage, 3))
+        going = Run(client, name, cells.reshard(RedisBloomFilter(client, name)._storage, 3))
         for _ in range(steps):
             if not going.over:
                 going.step()
@@ -262,7 +262,7 @@ def test_deletion_removes_the_keys_of_a_started_reshard(client, name):
 def test_a_reshard_compares_the_manifest_before_it_writes_it(client, name):
     """Nothing of a reshard sets a manifest without comparing it first."""
     filter_ = RedisBloomFilter(client, name, 2000, shards=2)
-    going = Run(client, name, reshard.reshard(filter_._storage, 3))
+    going = Run(client, name, cells.reshard(filter_._storage, 3))
     while not going.over:
         for ask in going.asks:
             if isinstance(ask, Call) and ask.key == f"{name}:fullbloom".encode():

@@ -19,9 +19,9 @@ from engines.servers import needs_redis
 from redis.crc import key_slot
 
 from fullbloom.engines.redis import AsyncRedisBloomFilter, RedisBloomFilter
+from fullbloom.engines.redis.protocol import Call, Sleep, read_value
 from fullbloom.engines.redis.protocol.open import OpenOptions
-from fullbloom.engines.redis.protocol.requests import Call, Sleep, read_value
-from fullbloom.engines.redis.storage.module import open_strings
+from fullbloom.engines.redis.storage.foreign import open_strings
 from fullbloom.engines.redis.transport.sync_transport import Transport
 from fullbloom.errors import EngineTimeout, EngineUnavailable, FilterLost, FormatError, IncompatibleFilters
 

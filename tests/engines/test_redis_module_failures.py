@@ -15,10 +15,11 @@ from redis.retry import Retry
 from fullbloom import IncompatibleFilters
 from fullbloom.engines.redis import (
     RedisBloomFilter,
+    protocol,
 )
 from fullbloom.engines.redis.protocol import create
 from fullbloom.engines.redis.protocol.open import OpenOptions
-from fullbloom.engines.redis.storage.module import open_strings
+from fullbloom.engines.redis.storage.foreign import open_strings
 from fullbloom.engines.redis.transport.sync_transport import Transport
 from fullbloom.errors import EngineError, EngineTimeout
 
@@ -67,7 +68,7 @@ def test_two_clients_that_create_different_filters_get_one_error(running, client
         for thread in threads:
             thread.join()
         (instance,), (refused,) = ([one for one in result if isinstance(one, kind)] for kind in (int, str))
-        assert f"capacity ({instance} there, {3000 - instance} asked for)" in refused
+        assert f"capacity (server: {instance}, requested: {3000 - instance})" in refused
         f = RedisBloomFilter(client, "f")
         assert f.add("a")
         f.delete()
@@ -77,7 +78,7 @@ def test_two_clients_that_create_different_filters_get_one_error(running, client
 
 def test_an_abandoned_creation_expires(client, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(create, "_BUILD_TTL", 300)
+        patch.setattr(create, "TEMPORARY_TTL", 300)
         patch.setattr(create, "_roll_back", lambda *_: iter(()))
 
         def stop(*_):
@@ -95,12 +96,12 @@ def test_an_abandoned_creation_expires(client, monkeypatch):
 
 
 def test_an_expired_building_manifest_is_replaced(client, monkeypatch):
-    new = OpenOptions("f", 1000, backend="module").manifest("module")
+    new = OpenOptions("f", 1000, backend="module").make_manifest("module")
     client.set("f:fullbloom", new.to_bytes(), nx=True, px=400)
     assert RedisBloomFilter(client, "f", 2000, backend="module").capacity == 2000
     client.delete("f:fullbloom")
     client.set("f:fullbloom", new.to_bytes(), nx=True, px=60_000)
-    monkeypatch.setattr(create, "_MAX_WAIT", 0.1)
+    monkeypatch.setattr(protocol, "_MAX_WAIT_FOR_OTHERS", 0.1)
     with pytest.raises(EngineTimeout):
         RedisBloomFilter(client, "f", 1000, backend="module")
 

@@ -76,7 +76,7 @@ def test_a_plan_without_permission_to_read_the_configuration_states_what_is_unkn
     with server.client() as client:
         client.execute_command("ACL SETUSER one on >x ~* +@all -config")
         with redis.Redis(port=server.port, username="one", password="x") as one:
-            assert "does not tell whether it takes snapshots" in planned(one)[0]
+            assert "does not report whether it takes snapshots" in planned(one)[0]
         client.execute_command("ACL SETUSER one -info")
         with redis.Redis(port=server.port, username="one", password="x") as one:
             assert planned(one) == ()

@@ -13,8 +13,8 @@ from engines.servers import needs_redis
 
 from fullbloom import BloomFilter, ParameterError
 from fullbloom.engines.redis import AsyncRedisBloomFilter, RedisBloomFilter
-from fullbloom.engines.redis.protocol import reshard
-from fullbloom.engines.redis.protocol.requests import Sleep
+from fullbloom.engines.redis.protocol import Sleep
+from fullbloom.engines.redis.storage import cells
 from fullbloom.engines.redis.transport.sync_transport import Transport
 
 pytestmark = [needs_redis, pytest.mark.usefixtures("way")]
@@ -82,7 +82,7 @@ def test_every_client_reads_correctly_wherever_a_reshard_stops(client, after):
         here = BloomFilter(2000, layout="blocked")
         mine.update(range(500))
         here.update(range(500))
-        going = _stopped(transport, reshard.reshard(mine._storage, 3), questions)
+        going = _stopped(transport, cells.reshard(mine._storage, 3), questions)
         # Clients from before and from now see each other's keys, whichever goes first.
         clients = [stale, RedisBloomFilter(client, "f")]
         random.Random(questions).shuffle(clients)
@@ -98,7 +98,7 @@ def test_every_client_reads_correctly_wherever_a_reshard_stops(client, after):
             assert one.dump() == here, questions
             assert all(one.contains_many(range(added)))
             assert one.manifest.shards == (3 if after == "the same" else 5)
-        names = mine._storage.names.of("f", clients[0].manifest)
+        names = mine._storage.names.from_manifest("f", clients[0].manifest)
         assert lasting(client, "f") == sorted([names.manifest, *names.bits]), questions
         questions += 1
     assert questions > 40
@@ -112,7 +112,7 @@ def test_two_concurrent_reshards_reach_one_result(client):
         f.update(range(500))
         here = f.dump()
         both = [RedisBloomFilter(client, "f") for _ in range(2)]
-        running = {n: reshard.reshard(one._storage, (3, 4)[n]) for n, one in enumerate(both)}
+        running = {n: cells.reshard(one._storage, (3, 4)[n]) for n, one in enumerate(both)}
         asks = {number: next(steps) for number, steps in running.items()}
         while running:
             number = draw.choice(sorted(running))

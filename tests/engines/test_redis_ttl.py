@@ -190,9 +190,9 @@ def test_another_ttl_than_that_on_the_server_is_named(client):
     RedisBloomFilter(client, "g", 1000)
     assert RedisBloomFilter(client, "f").manifest.ttl == 60.0
     assert RedisBloomFilter(client, "f", ttl=60).manifest.ttl == 60.0
-    with pytest.raises(IncompatibleFilters, match=r"ttl .60.0 there, 61.0 asked for"):
+    with pytest.raises(IncompatibleFilters, match=r"ttl .server: 60.0, requested: 61.0"):
         RedisBloomFilter(client, "f", ttl=61)
-    with pytest.raises(IncompatibleFilters, match=r"ttl .0.0 there, 60.0 asked for"):
+    with pytest.raises(IncompatibleFilters, match=r"ttl .server: 0.0, requested: 60.0"):
         RedisBloomFilter(client, "g", ttl=60)
     assert "ttl" not in json.loads(client.get("g:fullbloom"))
     assert "ttl" not in RedisBloomFilter(client, "g").info()

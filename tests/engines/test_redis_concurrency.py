@@ -9,13 +9,13 @@ from contextlib import suppress
 import numpy as np
 import pytest
 from engines.servers import needs_redis
+from engines.steps import Run
 from support import LONG, SCALE
 
 from fullbloom import BloomFilter
 from fullbloom.engines.redis import RedisBloomFilter, RedisCountingFilter, RedisRollingFilter
-from fullbloom.engines.redis.protocol import Call, SendBatch, Sleep
+from fullbloom.engines.redis.protocol import Call, SendBatch
 from fullbloom.engines.redis.storage import cells
-from fullbloom.engines.redis.transport.sync_transport import Transport
 from fullbloom.errors import EngineNameTaken, FilterLost, FullbloomError
 
 pytestmark = [needs_redis, pytest.mark.usefixtures("way")]
@@ -26,35 +26,12 @@ def left(client, name):
     return sorted(key for key in client.scan_iter(f"*{name}*") if client.pttl(key) == -1)
 
 
-class Run:
-    """A generator of questions that is answered one by one."""
-
-    def __init__(self, client, name, steps):
-        self.transport, self.steps, self.value, self.over = Transport(client, name), steps, None, False
-        self.asks = next(steps)
-
-    def step(self):
-        """Answers what it asks now."""
-        result = [None if isinstance(ask, Sleep) else self.transport._answer(ask) for ask in self.asks]
-        try:
-            self.asks = self.steps.send(result)
-        except StopIteration as stop:
-            self.value, self.over = stop.value, True
-
-    def finish(self, most=10_000):
-        for _ in range(most):
-            if self.over:
-                return self.value
-            self.step()
-        raise AssertionError("it does not end")
-
-
 def test_a_batch_in_flight_ignores_a_manifest_found_by_another_thread(client, name):
     """Two threads share one object; one sends its batch, the other learns of a reshard, the replies come."""
     owner = RedisBloomFilter(client, name, 20_000, shards=2)
     shared = RedisBloomFilter(client, name)
     batch = Run(client, name, shared._storage.run_batch(range(1000), adding=True))
-    while not isinstance(batch.asks[0], SendBatch):
+    while not isinstance(batch.requests[0], SendBatch):
         batch.step()
     owner.reshard(3)
     assert 5 not in shared  # the other thread goes by the new strings from here on
@@ -264,7 +241,7 @@ def test_a_reshard_compares_the_manifest_before_it_writes_it(client, name):
     filter_ = RedisBloomFilter(client, name, 2000, shards=2)
     going = Run(client, name, cells.reshard(filter_._storage, 3))
     while not going.over:
-        for ask in going.asks:
+        for ask in going.requests:
             if isinstance(ask, Call) and ask.key == f"{name}:fullbloom".encode():
                 assert ask.words[0] in {b"GETRANGE", b"EXISTS", b"EVAL"}
         going.step()

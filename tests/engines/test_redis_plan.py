@@ -139,3 +139,14 @@ def test_plans_of_the_other_classes_ask_every_node_of_a_cluster(cluster):
             assert len(plan.nodes) == 3
             assert all(node.nbytes > 0 for node in plan.nodes)
             assert abs(sum(node.nbytes for node in plan.nodes) - plan.nbytes) < 10
+
+
+@pytest.mark.parametrize(("kind", "portion"), [(RedisBloomFilter, 16_384), (RedisCountingFilter, 8192)])
+def test_a_plan_counts_the_round_trips_of_a_large_batch(client, kind, portion):
+    one, many = (kind.plan(client, 10**6, batch=batch) for batch in (portion, 3 * portion + 1))
+    assert (one.round_trips, many.round_trips) == (1, 4)
+    for field in ("bytes_to_check", "bytes_checked", "bytes_to_add", "bytes_added"):
+        assert 3 * getattr(one, field) < getattr(many, field) < 3.1 * getattr(one, field)
+    began = time.monotonic()
+    kind.plan(client, 10**6, batch=10**15)
+    assert time.monotonic() - began < 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import threading
 import time
@@ -9,16 +10,18 @@ import time
 import numpy as np
 import pytest
 import redis
+import redis.asyncio
 from engines.clusters import migrate_slot
 from engines.connections import interrupt_replies
 from engines.servers import needs_redis
+from engines.steps import Run
 
 from fullbloom import BloomFilter, IncompatibleFilters, ParameterError, RollingBloomFilter
-from fullbloom.engines.redis import RedisBloomFilter, RedisRollingFilter
+from fullbloom.engines.redis import AsyncRedisRollingFilter, RedisBloomFilter, RedisRollingFilter
 from fullbloom.engines.redis.protocol import generations
 from fullbloom.engines.redis.storage import strings, windows
 from fullbloom.engines.redis.transport import sync_transport
-from fullbloom.errors import FilterLost
+from fullbloom.errors import EngineRefused, EngineTimeout, FilterLost
 
 pytestmark = needs_redis
 
@@ -332,3 +335,59 @@ def test_invalid_parameters_are_named(client, name):
     RedisBloomFilter(client, name + "2", 100)
     with pytest.raises(IncompatibleFilters, match="is a RedisBloomFilter"):
         RedisRollingFilter(client, name + "2")
+
+
+def test_a_window_of_many_strings_takes_few_connections(server, name):
+    """asyncio used to send one command of each string over a connection of its own."""
+
+    async def main():
+        async with redis.asyncio.Redis(port=server.port, max_connections=2) as own:
+            filter_ = await AsyncRedisRollingFilter.open(own, name, 100_000, window=3600, shards=64)
+            assert all(await filter_.add_many(range(100)))
+            assert all(await filter_.contains_many(range(100)))
+            await filter_.clear()
+            assert not any(await filter_.contains_many(range(100)))
+            return await filter_.delete()
+
+    assert asyncio.run(main())
+
+
+@pytest.mark.parametrize("shards", [1, 4])
+def test_adding_to_a_window_shorter_than_a_round_trip_is_one_error(client, name, shards):
+    filter_ = RedisRollingFilter(client, name, 1000, window=0.1, generations=16, shards=shards)
+    answer = filter_._transport._answer_all
+
+    def answer_late(requests):
+        time.sleep(0.01)
+        return answer(requests)
+
+    filter_._transport._answer_all = answer_late
+    with pytest.raises(EngineTimeout, match=r"window of 0.1 s|keep changing it"):
+        filter_.add("a")
+
+
+def test_a_user_without_the_permission_to_create_strings_gets_one_error(server, client, name):
+    client.acl_setuser(
+        "reader", enabled=True, passwords="+x", keys="*", commands=["+@all", "-@scripting", "-renamenx"]
+    )
+    RedisRollingFilter(client, name, 1000, window=60)
+    with server.client(username="reader", password="x") as own:
+        filter_ = RedisRollingFilter(own, name)
+        with pytest.raises(EngineRefused, match="does not allow this user"):
+            filter_.add("a")
+        assert "a" not in filter_
+    assert not client.keys(f"*{name}*new:*")
+
+
+def test_a_deleted_window_leaves_no_string_if_the_command_was_sent_twice(client, name):
+    """The server deleted the manifest, and the reply was lost: the second command finds nothing."""
+    other = RedisRollingFilter(client, name, 1000, window=3600)
+    other.add("a")
+    old = RedisRollingFilter(client, name)
+    other.delete()
+    RedisRollingFilter(client, name, 1000, window=3600).add("b")  # which the first object does not know
+    run = Run(client, name, old._storage.delete())
+    run.run_until(lambda _, words: words[0] == b"EVAL")
+    client.delete(f"{name}:fullbloom")
+    assert run.finish()
+    assert client.keys(f"*{name}*") == []

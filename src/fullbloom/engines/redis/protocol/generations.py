@@ -453,10 +453,12 @@ def create_strings(new: Sequence[NewString], ends: int) -> Steps[list[bytes]]:
     except EngineError:  # no scripts
         tags = list[bytes]()
         for one in new:
-            yield from write_string(one, Renewal())
-            yield from call(one.temporary, b"PEXPIREAT", one.temporary, ends)
-            tags += [(yield from claim_name(one))]
-            yield from call(one.temporary, b"UNLINK", one.temporary)
+            try:
+                yield from write_string(one, Renewal())
+                yield from call(one.temporary, b"PEXPIREAT", one.temporary, ends)
+                tags += [(yield from claim_name(one))]
+            finally:
+                yield from call(one.temporary, b"UNLINK", one.temporary)
         return tags
 
 

@@ -402,10 +402,13 @@ def make_colocated_key(key: bytes, suffix: bytes) -> bytes:
     >>> make_colocated_key(b"seen:bits", b"new"), make_colocated_key(b"{a}:bits", b"new")
     (b'{seen:bits}:new', b'{a}:bits:new')
     """
+    return key + b":" + suffix if _has_hash_tag(key) else b"{" + key + b"}:" + suffix
+
+
+def _has_hash_tag(key: bytes) -> bool:
+    """Return whether a part in braces alone decides on the node of a key."""
     start = key.find(b"{")
-    end = key.find(b"}", start + 1)
-    has_tag = start >= 0 and end > start + 1
-    return key + b":" + suffix if has_tag else b"{" + key + b"}:" + suffix
+    return start >= 0 and key.find(b"}", start + 1) > start + 1
 
 
 def find_name_error(name: object) -> str | None:
@@ -416,9 +419,8 @@ def find_name_error(name: object) -> str | None:
         return f"name must have 1 to {MAX_NAME_BYTES} bytes, got {len(name)} characters"
     if "\x00" in name or name != name.encode("utf-8", "replace").decode():
         return "name must be text without NUL and lone surrogates"
-    # Redis ignores an empty hash tag, and a lone brace.
-    if "}" in name and "{" not in name:
-        return f"name has a closing brace without an opening one: {name!r}"
+    if "}" in name and not _has_hash_tag(name.encode()):  # in braces, its keys would have another one
+        return f"name has a closing brace that ends no hash tag: {name!r}"
     return None
 
 

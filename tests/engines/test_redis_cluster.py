@@ -1,4 +1,4 @@
-"""A cluster of three masters and replicas is one filter: a round trip a node, whatever moves."""
+"""A cluster is one filter: one round trip to each node, also while slots move."""
 
 from __future__ import annotations
 
@@ -83,11 +83,11 @@ def test_a_batch_costs_one_round_trip_to_each_node_that_it_touches(cluster, clie
     for call in ("send", "receive"):
         real = getattr(sync_transport, f"sync_{call}")
 
-        def noted(connection, exchange, real=real, call=call, **acks):
+        def record(connection, exchange, real=real, call=call, **acks):
             log.append((call, connection.port))
             return real(connection, exchange, **acks)
 
-        monkeypatch.setattr(sync_transport, f"sync_{call}", noted)
+        monkeypatch.setattr(sync_transport, f"sync_{call}", record)
     before = cluster.commands()
     there.add_many(np.arange(10_000))
     # All is sent before anything is waited for: one round trip to each node, at the same time.
@@ -144,7 +144,7 @@ def test_redirects_are_followed_until_the_nodes_agree(cluster, client, name):
         move(moved)
         with target.client() as other:
             owner = other.execute_command("CLUSTER MYID").decode()
-        # Each of the two sends those who ask to the other one, until `migrate_slot` ends.
+        # Each of the two nodes redirects to the other one, until `migrate_slot` ends.
         here.execute_command("CLUSTER SETSLOT", client.keyslot(moved), "NODE", owner)
         with ThreadPoolExecutor(3) as pool:
             asked = [

@@ -1,4 +1,4 @@
-"""A filter is changed by one client while others add, look, delete and change it, and nothing is lost."""
+"""A filter is changed by one client while others add, look up, delete and change keys, without a loss."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fullbloom.errors import EngineNameTaken, FilterLost, FullbloomError
 pytestmark = [needs_redis, pytest.mark.usefixtures("way")]
 
 
-def left(client, name):
+def list_lasting(client, name):
     """The keys on the server that stay."""
     return sorted(key for key in client.scan_iter(f"*{name}*") if client.pttl(key) == -1)
 
@@ -34,7 +34,7 @@ def test_a_batch_in_flight_ignores_a_manifest_found_by_another_thread(client, na
     while not isinstance(batch.requests[0], SendBatch):
         batch.step()
     owner.reshard(3)
-    assert 5 not in shared  # the other thread goes by the new strings from here on
+    assert 5 not in shared  # the other thread uses the new strings from here on
     batch.finish()
     assert all(shared.contains_many(range(1000)))
     assert all(RedisBloomFilter(client, name).contains_many(range(1000)))
@@ -63,7 +63,7 @@ def test_a_resharder_that_was_paused_overwrites_no_later_manifest(client, name, 
     if filter_.manifest.shards == 4:
         assert client.get(f"{name}:fullbloom") == manifest
     names = filter_._storage.names
-    assert left(client, name) == sorted([names.manifest, *names.bits])
+    assert list_lasting(client, name) == sorted([names.manifest, *names.bits])
 
 
 def test_clears_and_reshards_that_interleave_leave_one_filter(client, name):
@@ -89,7 +89,7 @@ def test_clears_and_reshards_that_interleave_leave_one_filter(client, name):
             assert all(one.contains_many(range(900, 1000))), turn
             assert all(one.contains_many(range(500, 600))), turn
         names = late._storage.names
-        assert left(client, name) == sorted([names.manifest, *names.bits]), turn
+        assert list_lasting(client, name) == sorted([names.manifest, *names.bits]), turn
 
 
 def test_keys_added_by_one_client_during_a_reshard_are_reported_new(client, name):
@@ -135,7 +135,7 @@ def test_a_batch_that_is_delayed_during_reshards_reports_no_key_new_twice(client
         own = batch.finish()
         assert not any(both == (True, True) for both in zip(own, theirs, strict=False)), case
         if is_current or not begun:  # otherwise the keys may have been copied before the batch was sent again
-            assert own[40:] == [True] * 40, case  # nobody else added these
+            assert own[40:] == [True] * 40, case  # no other client added these
         going.finish()
         assert all(filter_.contains_many(range(80))), case
 
@@ -213,7 +213,7 @@ def test_a_filter_recreated_under_load_is_complete(server, name):
         [thread.join(60) for thread in threads]
         assert not wrong, wrong[:3]
         RedisBloomFilter(client, name, 3000, shards=2).delete()
-        assert left(client, name) == []
+        assert list_lasting(client, name) == []
 
 
 def test_deletion_removes_the_keys_of_a_started_reshard(client, name):
@@ -226,12 +226,12 @@ def test_deletion_removes_the_keys_of_a_started_reshard(client, name):
                 going.step()
         over = going.over
         filter_.delete()
-        assert left(client, name) == [], steps
+        assert list_lasting(client, name) == [], steps
         if over:
             break
         with suppress(FilterLost):  # or it was through but for what vanishes by itself
             going.finish()
-        assert left(client, name) == [], steps
+        assert list_lasting(client, name) == [], steps
         steps += 1 if LONG else 7
     assert steps > 30
 

@@ -1,4 +1,4 @@
-"""Counters on a server are those of memory, and stay so whatever clients do at the same time."""
+"""Counters on a server are those of memory, also while clients change them at the same time."""
 
 from __future__ import annotations
 
@@ -175,11 +175,11 @@ def test_acknowledged_adds_are_not_repeated_after_a_broken_connection(client, na
     keys = [f"key {i}" for i in range(1000)]
     with monkeypatch.context() as patched:
         interrupt_replies(patched, after)
-        assert all(there.add_many(keys)[: after // 36])  # the others may be told that they were there
+        assert all(there.add_many(keys)[: after // 36])  # the others may be reported as known
     counts = there.count_many(keys)
     first = after // 36
     assert counts[:first] == [1] * first
-    # The server may have done the others, too, and nobody could know.
+    # The server may have added the others, too, without the client knowing.
     assert set(counts[first:]) <= {1, 2}
 
 

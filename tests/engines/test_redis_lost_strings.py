@@ -68,7 +68,7 @@ class Clock:
 
 
 class Fleet:
-    """Clients of one filter, of both colors."""
+    """Clients of one filter, for threads and for asyncio."""
 
     def __init__(self, kind, client, waiting, name):
         self.plain, self.awaited, self.options = KINDS[kind]

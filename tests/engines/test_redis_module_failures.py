@@ -33,13 +33,13 @@ def test_a_client_that_dies_during_creation_leaves_only_expiring_keys(client, ki
     class Died(BaseException):
         pass
 
-    def asked(ask):
+    def call_once(ask):
         if len(sent) == killed:
             raise Died
         sent.append(ask.words[0])
         return Transport._call(transport, ask)
 
-    transport._call = asked
+    transport._call = call_once
     try:
         transport.run(open_strings(OpenOptions("f", 1000, backend="module")))
     except Died:
@@ -89,7 +89,7 @@ def test_an_abandoned_creation_expires(client, monkeypatch):
         with pytest.raises(EngineError, match="stopped"):
             RedisBloomFilter(client, "f", 1000, backend="module")
         assert client.exists("f:fullbloom")
-    # Who comes meanwhile waits until it is gone, or brings it to its end.
+    # A client that comes now waits until it is gone, or completes it.
     f = RedisBloomFilter(client, "f", 1000, backend="module")
     assert f.add("a")
     assert all(client.pttl(key) == -1 for key in client.scan_iter())
@@ -151,7 +151,7 @@ def beside(running):
         yield instance
 
 
-@pytest.fixture(params=[True, False], ids=["patient", "once"])
+@pytest.fixture(params=[True, False], ids=["with retries", "without"])
 def cut(request, running):
     """A proxy, and a client through it that tries again, or not."""
     proxy = CuttingProxy(running.port)

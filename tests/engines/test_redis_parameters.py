@@ -64,8 +64,8 @@ def test_integers_of_numpy_are_the_same_parameters(client, name, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_a_name_whose_keys_no_cluster_could_keep_together_is_refused(client, kind):
-    """An empty hash tag is none for Redis, so that derived keys would be on other nodes."""
+def test_a_name_with_an_ineffective_hash_tag_is_refused(client, kind):
+    """Redis ignores an empty hash tag, so derived keys would be on other nodes."""
     for name in ("a{}b", "}{", "a}b"):
         with pytest.raises(FullbloomError, match="brace"):
             kind(client, name, **KINDS[kind])

@@ -1,4 +1,4 @@
-"""A window on a server remembers and forgets as one in memory, by the server's clock, whoever writes."""
+"""A window on a server remembers and forgets as one in memory, by the server's clock."""
 
 from __future__ import annotations
 
@@ -170,11 +170,11 @@ def test_all_generations_are_read_in_one_round_trip(client, name, monkeypatch):
     for call in ("send", "receive"):
         real = getattr(sync_transport, f"sync_{call}")
 
-        def noted(connection, exchange, *acks, real=real, call=call):
+        def record(connection, exchange, *acks, real=real, call=call):
             log.append((call, exchange))
             return real(connection, exchange, *acks)
 
-        monkeypatch.setattr(sync_transport, f"sync_{call}", noted)
+        monkeypatch.setattr(sync_transport, f"sync_{call}", record)
     monkeypatch.setattr(strings, "RAISED_EVERY", 1e9)  # what is done once in a while
     monkeypatch.setattr(generations, "_READ_INTERVAL", 1e9)
     called = []
@@ -184,7 +184,7 @@ def test_all_generations_are_read_in_one_round_trip(client, name, monkeypatch):
         ask()
         assert [call for call, _ in log] == ["send", "receive"]
         assert len(log[0][1].parts) == 4
-    # Nobody has added anything since the generation turned: the manifest goes along.
+    # No client has added a key since the generation began: the manifest is read, too.
     clock.seconds += 1200
     log.clear()
     assert "a" in other
@@ -226,7 +226,7 @@ def test_a_lookup_is_retried_after_a_broken_connection(client, name, monkeypatch
     assert there.contains_many(keys).tolist() == [True] * 1000 + [False] * 2000
     interrupt_replies(monkeypatch, after)
     result = there.add_many(keys)
-    assert not result[:1000].any()  # the others may be told that they were there
+    assert not result[:1000].any()  # the others may be reported as known
     assert there.contains_many(keys).all()
 
 
@@ -284,7 +284,7 @@ def test_a_window_cleared_by_another_client_is_not_lost(server, name):
         assert there.add(1)
         assert there.verify().keys_checked == 1
         other.clear()
-        # Strings that an add finds gone are made anew, with a time to live.
+        # Strings that an add finds missing are created again, with a time to live.
         assert all(there.add_many(range(100)))
         strings = one.keys(f"{name}:bits*")
         assert strings

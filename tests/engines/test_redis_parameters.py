@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 from engines.servers import needs_redis
 
-from fullbloom.engines.redis import RedisBloomFilter, RedisCountingFilter, RedisRollingFilter
+from fullbloom.engines.redis import (
+    RedisBitmapFilter,
+    RedisBloomFilter,
+    RedisCountingFilter,
+    RedisRollingFilter,
+)
 from fullbloom.errors import FilterMemoryError, FullbloomError, ParameterError, ParameterTypeError
 
 pytestmark = needs_redis
@@ -71,3 +76,19 @@ def test_a_name_with_an_ineffective_hash_tag_is_refused(client, kind):
             kind(client, name, **KINDS[kind])
     for name in ("{a}b", "a{b", "a{b}c{}d", "{", "{a}{}"):
         kind(client, name, **KINDS[kind]).delete()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({"order": "up"}, {"order": []}, {"rule": "else"}, {"rule": []}, {"name": ""}, {"name": b"bytes"}),
+        *({"num_bits": 0}, {"num_bits": (1 << 32) + 1}, {"num_bits": "x"}, {"num_hashes": True}),
+    ],
+    ids=str,
+)
+def test_an_invalid_parameter_of_a_bitmap_is_an_error(client, name, wrong):
+    client.setbit(name, 999, 0)
+    valid = {"name": name, "rule": "md5-double", "num_bits": 1000, "num_hashes": 3}
+    RedisBitmapFilter(client, **valid)
+    with pytest.raises((ParameterError, ParameterTypeError)):
+        RedisBitmapFilter(client, **valid | wrong)

@@ -314,7 +314,7 @@ class Bitmap:
         key = self.name.encode("utf-8", "surrogateescape")
         if not 0 < len(key) <= MAX_NAME_BYTES:
             raise ParameterError(f"name must have 1 to {MAX_NAME_BYTES} bytes, got {len(key)}")
-        if self.order not in {"lsb", "msb"}:
+        if self.order not in ("lsb", "msb"):
             raise ParameterError(f"order must be 'lsb' or 'msb', got {self.order!r}")
         object.__setattr__(self, "key", key)
         bare = [row["name"] for row in _core.foreign_formats() if row["bare"] and row["order"] == "lsb"]

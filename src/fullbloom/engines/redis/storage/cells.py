@@ -213,9 +213,9 @@ _MERGE = (
     b"if redis.call('GETRANGE', KEYS[1], at, at + 7) ~= ARGV[2] then return 0 end "
     b"local left = redis.call('PTTL', KEYS[1]) "
     b"if left < 0 then redis.call('BITOP', 'OR', KEYS[1], KEYS[1], KEYS[2]) return 1 end "
-    b"redis.call('BITOP', 'OR', KEYS[2], KEYS[1], KEYS[2]) redis.call('PEXPIRE', KEYS[2], 60000) "
+    b"redis.call('BITOP', 'OR', KEYS[2], KEYS[1], KEYS[2]) redis.call('PEXPIRE', KEYS[2], %d) "
     b"redis.call('SETRANGE', KEYS[1], 0, redis.call('GET', KEYS[2])) "
-    b"return 1"
+    b"return 1" % TEMPORARY_TTL
 )
 
 

@@ -17,6 +17,7 @@ keys: one round trip, which the server executes as a whole.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -38,7 +39,7 @@ from fullbloom.engines.redis.protocol.manifest import MAX_NAME_BYTES, MAX_STRING
 from fullbloom.engines.redis.protocol.open import OpenOptions, open_filter
 from fullbloom.engines.redis.protocol.plan import MAX_TYPE_BYTES, PORTION
 from fullbloom.engines.redis.storage import EXISTS, run_or_default
-from fullbloom.engines.redis.storage.strings import LoadEstimate, Strings
+from fullbloom.engines.redis.storage.strings import LoadEstimate, Strings, run_iterator
 from fullbloom.errors import (
     EngineError,
     FilterLost,
@@ -358,17 +359,17 @@ class Bitmap:
         """Look up or add keys; for each whether it was found, or new."""
         if isinstance(keys, (str, bytes)):
             raise ParameterTypeError("a batch takes many keys, got one text")
-        answers: list[bool] = []
-        remaining = iter(keys.to_pylist() if hasattr(keys, "to_pylist") else keys)
-        while portion := list(islice(remaining, max(1, _MAX_BITS // self.num_hashes))):
-            offsets = self.compute_offsets(portion)
-            words: list[bytes | int] = [b"BITFIELD", self.key]
-            for offset in (offset for each in offsets for offset in each):
-                words += (b"SET", b"u1", offset, 1) if adding else (b"GET", b"u1", offset)
-            bits = _parse_bits((yield from call(self.key, *words)), sum(map(len, offsets)))
-            taken = iter(bits)
-            answers += [all(list(islice(taken, len(each)))) != adding for each in offsets]
-        return answers
+        keys = keys.to_pylist() if hasattr(keys, "to_pylist") else keys
+        size, steps = max(1, _MAX_BITS // self.num_hashes), partial(self._run_portion, adding=adding)
+        return (yield from run_iterator(keys, size, steps, answer=True)) or []
+
+    def _run_portion(self, keys: list[Key], *, adding: bool) -> Steps[list[bool]]:
+        offsets = self.compute_offsets(keys)
+        words: list[bytes | int] = [b"BITFIELD", self.key]
+        for offset in (offset for each in offsets for offset in each):
+            words += (b"SET", b"u1", offset, 1) if adding else (b"GET", b"u1", offset)
+        bits = iter(_parse_bits((yield from call(self.key, *words)), sum(map(len, offsets))))
+        return [all(list(islice(bits, len(each)))) != adding for each in offsets]
 
     def verify(self, keys: Iterable[Key]) -> Steps[BitmapVerification]:
         """Count the known members that are found; nothing is written."""

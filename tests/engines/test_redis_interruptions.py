@@ -199,6 +199,22 @@ def test_a_merge_of_a_filter_that_lost_its_cells_is_an_error(client, name):
     )
 
 
+@pytest.mark.parametrize("which", ["target", "source"])
+def test_a_merge_on_the_server_reports_that_a_filter_was_resharded(client, name, which):
+    """Its bits may be in strings only that no client reads any more, so the cells pass through memory."""
+    filter_, other = (RedisBloomFilter(client, one, 5000, shards=2) for one in (name, f"{name}2"))
+    other.update(KEYS)
+    run = Run(client, name, cells.merge_on_server(filter_._storage, other._storage))
+    run.run_until(lambda _, words: words[0] == b"EVAL" and b"COPY" in words)
+    resharded = filter_ if which == "target" else other
+    old = resharded._storage.names.bits
+    RedisBloomFilter(client, resharded.name).reshard(3)
+    client.delete(*old)  # which they do by themselves after a minute
+    assert run.finish() is False
+    filter_ |= other
+    assert all(RedisBloomFilter(client, name).contains_many(KEYS))
+
+
 def test_keys_whose_removal_was_cancelled_are_not_reported_lost(server, name):
     """The server may have removed them, and no client can know."""
 

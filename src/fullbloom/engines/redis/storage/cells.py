@@ -171,16 +171,24 @@ def merge_on_server(target: Strings, source: Strings) -> Steps[bool]:
     part, theirs = (yield from target.refresh()), (yield from source.refresh())
     if part.other or theirs.other or part.manifest.shards != theirs.manifest.shards:
         return False
-    suffix = b"or:" + secrets.token_hex(8).encode()
-    for shard, key in enumerate(part.names.bits):
-        yield from target.read_tag(shard, part)
-        copied = make_colocated_key(key, suffix)
-        try:
-            yield from _copy_string(source, theirs, shard, copied)
-            yield from _merge_string(part, shard, copied)
-        finally:
-            yield from call(key, b"UNLINK", copied)
-        yield from _require_target(target, part, shard)
+    suffix, lost = b"or:" + secrets.token_hex(8).encode(), None
+    try:
+        for shard, key in enumerate(part.names.bits):
+            yield from target.read_tag(shard, part)
+            copied = make_colocated_key(key, suffix)
+            try:
+                yield from _copy_string(source, theirs, shard, copied)
+                yield from _merge_string(part, shard, copied)
+            finally:
+                yield from call(key, b"UNLINK", copied)
+            yield from _require_target(target, part, shard)
+    except FilterLost as error:
+        lost = error
+    for strings, known in ((source, theirs), (target, part)):
+        if (yield from strings.refresh(known)).view != known.view:  # a reshard moved it to other strings
+            return False
+    if lost is not None:
+        raise lost
     return True
 
 
@@ -381,10 +389,10 @@ def _create_strings(new: Snapshot) -> Steps[None]:
 
 def _abandon(strings: Strings, manifest: Manifest, new: Snapshot) -> Steps[None]:
     """Delete new strings that are not needed: the filter was deleted, or has moved past them, meanwhile."""
+    version = new.manifest.layout_version
     with suppress(FullbloomError):
         current = yield from create.read_same_manifest(strings.name, manifest)
-        is_gone, version = current is None or current.state == DELETING, new.manifest.layout_version
-        if current is None or is_gone:
+        if current is None or current.state == DELETING:
             yield from strings.sweep(new)
             yield from _delete_record(strings, manifest.id)
         elif version < current.layout_version and not current.uses_layout(version):
@@ -421,11 +429,9 @@ def _set_generation(part: Snapshot, shard: int, generation: int) -> Steps[bool]:
     if reply is not None:
         return bool(parse_number(reply))
     tag = yield from read_part(key, at, TAG_BYTES)
-    if not part.is_own(shard, tag):
-        return False
-    if read_generation(tag) < generation:
+    if part.is_own(shard, tag) and read_generation(tag) < generation:
         yield from read_number(key, b"SETRANGE", key, at + OWNER_BYTES, number)
-    return True
+    return part.is_own(shard, tag)
 
 
 def _tag_strings(strings: Strings, now: Snapshot) -> Steps[None]:

@@ -112,7 +112,7 @@ docs-serve: docs  ## Build it and serve it on 127.0.0.1:8000 (PORT)
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory build/docs/html $(PORT)
 
 stubs: build  ## Generate src/fullbloom/_core.pyi from the extension, and blocking modules from asyncio ones
-	$(BIN)/python scripts/colours.py
+	$(BIN)/python scripts/generate_sync.py
 	$(BIN)/python -m scripts.stubs
 
 format: $(STAMPS)/tools  ## Format Rust and Python sources in place

@@ -27,7 +27,7 @@ run "words" python scripts/check_words.py
 run "ruff check" ruff check
 run "ruff format" ruff format --check
 run "stub is current" python -m scripts.stubs --check
-run "blocking modules are current" python scripts/colours.py --check
+run "blocking modules are current" python scripts/generate_sync.py --check
 run "stubtest" python -m mypy.stubtest fullbloom._core --allowlist .mypy-stubtest-allowlist
 run "mypy --strict" mypy
 run "import contracts" lint-imports --no-logo

@@ -1,9 +1,10 @@
 """Checks that third-party packages stay at the edge.
 
 ``import fullbloom`` (and its command line) must load no third-party package, and each third-party package is
-imported by at most one file of ``src/fullbloom``, besides a blocking twin generated from it. All files of the
-package ``service``, which only ``fullbloom serve`` and related commands load, may import packages of the
-extra ``server``, and all files of an engine its client; others are imported in one file there, too.
+imported by at most one file of ``src/fullbloom``, and by the blocking module generated from that file. All
+files of the package ``service``, which only ``fullbloom serve`` and related commands load, may import
+packages of the extra ``server``, and all files of an engine its client; others are imported in one file
+there, too.
 Prints each breach; exit code 1 if any.
 """
 
@@ -66,7 +67,7 @@ def main() -> int:
     users = defaultdict(list)
     for path in sorted(PACKAGE.rglob("*.py")):
         if path.name.startswith("sync_") and path.with_name(f"a{path.name}").exists():
-            continue  # generated from async_*.py, see colours.py
+            continue  # generated from async_*.py by generate_sync.py
         for name in list_imported(path):
             users[name].append(path.relative_to(ROOT).as_posix())
     for name, files in users.items():

@@ -16,13 +16,13 @@ from redis.retry import Retry
 _SLOTS = 16384
 #: A node of a cluster talks with the others at its port and 10,000.
 _BUS = 10_000
-#: Tries of clients that are to live through a failover: 20 s.
-PATIENCE = 100
+#: Retries of clients that must survive a failover: 20 s.
+MAX_RETRIES = 100
 
 
 def failover_retry() -> Retry:
     """Retry until a failover is over."""
-    return Retry(ConstantBackoff(0.2), PATIENCE)
+    return Retry(ConstantBackoff(0.2), MAX_RETRIES)
 
 
 def _port() -> int:

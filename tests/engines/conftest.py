@@ -10,8 +10,9 @@ from engines.clusters import Cluster
 from engines.tables import Base, Exact, User
 from sqlalchemy import orm
 
-from fullbloom.engines.redis.protocol.requests import SendBatch
-from fullbloom.engines.redis.storage import strings
+from fullbloom._core import WireBatch
+from fullbloom.engines.redis import storage
+from fullbloom.engines.redis.protocol import SendBatch
 from fullbloom.engines.sqlalchemy import PreCheck
 
 
@@ -32,12 +33,13 @@ def name():
 def way(request, monkeypatch):
     """Keys that are added go together where that pays, or each by itself: no caller sees which."""
 
-    def by_key(batch, shards):
-        batch.go_by_key()
-        return SendBatch(batch, shards)
+    def make_by_key(batch, *others):
+        if isinstance(batch, WireBatch):
+            batch.go_by_key()
+        return SendBatch(batch, *others)
 
     if request.param == "by key":
-        monkeypatch.setattr(strings, "SendBatch", by_key)
+        monkeypatch.setattr(storage, "SendBatch", make_by_key)
     return request.param
 
 

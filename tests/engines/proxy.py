@@ -21,7 +21,7 @@ class CuttingProxy:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def start(self, cut: int | None, *, after: bool = False) -> None:
-        """Reset the counters, and cut once at that command: before or after the server executes it."""
+        """Count from 1 again, and cut once at that command: before or after the server executes it."""
         with self.one:
             self.cut, self.after, self.names = cut, after, []
 

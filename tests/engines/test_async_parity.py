@@ -35,7 +35,7 @@ AWAITED = {
     "__exit__": "__aexit__",
     "close": "aclose",
 }
-#: Made by `open`, which the constructor of the other color is.
+#: The class method that the constructor of the blocking class corresponds to.
 OPENED = "open"
 
 
@@ -55,7 +55,7 @@ def surface(class_) -> dict[str, inspect.Signature]:
 
 
 def same(signature: inspect.Signature) -> list[tuple]:
-    """Names, kinds and defaults of the parameters, and their types, except async or not."""
+    """Names, kinds and defaults of the parameters, and their types without "Async"."""
     return [
         (
             one.kind is one.POSITIONAL_ONLY or one.name,
@@ -123,7 +123,7 @@ class Waiting(Plain):
 
 
 def to_plain(value):
-    """An answer, so that those of both colors compare."""
+    """An answer, so that those of both classes compare."""
     if isinstance(value, BloomFilter):
         return value.to_bytes()
     if isinstance(value, np.ndarray):

@@ -106,11 +106,11 @@ def test_concurrent_tasks_share_round_trips(server, name):
         batches = []
         real = there._transport._send
 
-        async def sent(ask):
-            batches.append(len(ask.batch))
-            return await real(ask)
+        async def send(request):
+            batches.append(len(request.batch))
+            return await real(request)
 
-        there._transport._send = sent
+        there._transport._send = send
 
         async def task(number):
             outcome = []
@@ -130,7 +130,7 @@ def test_concurrent_tasks_share_round_trips(server, name):
                 assert known
         assert await there.dump() == here
         assert sum(new for turns in outcome for new, _, _ in turns) > 1270
-        # Of tasks that add the same key at the same time, exactly one is told so.
+        # Of tasks that add the same key at the same time, exactly one gets the answer that it is new.
         assert sum(await asyncio.gather(*(there.add("same") for _ in range(64)))) == 1
 
     run(main, server)
@@ -306,7 +306,7 @@ OPTIONS = {RedisCountingFilter: {}, RedisRollingFilter: {"window": 3600}}
 
 
 @pytest.mark.parametrize(("plain", "waiting"), BOTH)
-def test_tasks_that_add_one_key_share_round_trips_and_one_is_told_it_is_new(server, name, plain, waiting):
+def test_of_tasks_that_add_one_key_in_shared_round_trips_one_adds_it(server, name, plain, waiting):
     async def main(client):
         there = await waiting.open(client, name, 20_000, 1e-6, **OPTIONS[plain])
         batches, real = [], there._run
@@ -352,7 +352,7 @@ def test_full_servers_and_losses_are_errors_of_the_package(own_server, client, p
         with pytest.raises(FilterLost, match="capacity"):
             await waiting.open(own, "f")
         there = await waiting.open(own, "f", 1000, **OPTIONS[plain])
-        with pytest.raises(IncompatibleFilters, match=r"capacity .1000 there, 5 asked for"):
+        with pytest.raises(IncompatibleFilters, match=r"capacity .server: 1000, requested: 5"):
             await waiting.open(own, "f", 5)
         assert repr(there).startswith(f"{waiting.__name__}('f', capacity=1000")
         await there.update(range(100))

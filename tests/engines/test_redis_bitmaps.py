@@ -49,7 +49,7 @@ def get_bits(client: redis.Redis, name: str, rule: str, key: str) -> bool:
 
 
 @pytest.mark.parametrize("rule", rules.BARE)
-def test_both_programs_go_on_with_one_string(client, name, rule):
+def test_both_programs_continue_to_use_one_string(client, name, rule):
     k = MOST.get(rule, HASHES)
     set_bits(client, name, rule, KEYS)
     seen = RedisBitmapFilter(client, name, rule, BITS, k, verify=KEYS[:50])
@@ -97,7 +97,7 @@ def test_a_copy_in_memory_is_converted_by_the_command_line(client, name, tmp_pat
     assert (tmp_path / "lsb").read_bytes() == theirs
 
 
-def test_a_string_whose_lowest_bit_is_first_is_named_so(client, name):
+def test_the_order_of_bits_is_a_parameter(client, name):
     client.set(name, bytes(rules.bits("md5-double", "bytes", KEYS, BITS, HASHES)))
     with pytest.raises(IncompatibleFilters, match="order 'msb'"):
         RedisBitmapFilter(client, name, "md5-double", BITS, HASHES, verify=KEYS)
@@ -121,7 +121,7 @@ def test_a_wrong_rule_is_noticed_before_anything_is_written(client, name):
         # A wrong rule finds what chance finds.
         assert verified.found < 4 * verified.by_chance + 10
     assert client.get(name) == before
-    # Fewer hashes find every member: no lookup can tell, and `by_chance` says how little that proves.
+    # Fewer hashes find every member: no lookup shows it, and `by_chance` says how little that proves.
     fewer = RedisBitmapFilter(client, name, "md5-double", BITS, 1).verify(KEYS)
     assert fewer
     assert fewer.by_chance > 40
@@ -129,7 +129,7 @@ def test_a_wrong_rule_is_noticed_before_anything_is_written(client, name):
         RedisBitmapFilter(client, name, "md5-double", BITS, HASHES, verify=[])
 
 
-def test_what_is_no_such_string_is_refused(client, name):
+def test_missing_keys_and_other_values_are_refused(client, name):
     def take(**options):
         given = {"rule": "md5-double", "num_bits": 80, "num_hashes": 3} | options
         return RedisBitmapFilter(client, name, **given)
@@ -188,7 +188,7 @@ def test_refusals_of_the_server_are_named(own_server):
         assert seen.add("secret")
 
 
-def test_tasks_get_what_threads_get(server, client, name):
+def test_tasks_and_threads_get_the_same_answers(server, client, name):
     set_bits(client, name, "md5-double", KEYS)
 
     async def take():
@@ -206,7 +206,7 @@ def test_tasks_get_what_threads_get(server, client, name):
     assert copied == own.dump()
 
 
-def test_of_clients_that_add_a_key_one_is_told_that_it_is_new(server, client, name):
+def test_of_clients_that_add_a_key_one_adds_it(server, client, name):
     from concurrent.futures import ThreadPoolExecutor
 
     client.set(name, bytes(1250))

@@ -118,9 +118,9 @@ def test_clients_of_every_kind_use_a_filter(server, name, options):
 
 
 def test_a_connection_without_a_socket_of_its_own_is_read_by_its_parser(client, name, monkeypatch):
-    from fullbloom.engines.redis.transport import connections
+    from fullbloom.engines.redis.transport import sync_transport
 
-    monkeypatch.setattr(connections, "idle_socket", lambda _connection: None)
+    monkeypatch.setattr(sync_transport, "sync_find_reader", lambda _connection: None)
     for shape in ({}, {"layout": "classic"}):
         there = RedisBloomFilter(client, name + str(len(shape)), 1000, **shape)
         assert there.add_many([1, 2, 1]) == [True, True, False]

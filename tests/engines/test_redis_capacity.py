@@ -1,4 +1,4 @@
-"""A filter on a server with more keys than it was sized for says so, in both colours, as in memory."""
+"""A filter on a server with more keys than it was sized for warns as one in memory does."""
 
 from __future__ import annotations
 
@@ -92,25 +92,25 @@ def kind(request):
 
 
 @pytest.fixture(params=[Plain, Waiting])
-def colour(request, server, kind):
+def surface(request, server, kind):
     instance = request.param(server, kind)
     yield instance
     instance.close()
 
 
 @pytest.fixture(params=WAYS)
-def add(request, colour):
+def add(request, surface):
     """Adds keys in one way, to a filter on the server."""
 
     def added(there, keys):
-        if colour.kind == "counting" and request.param == "add_hashed":
+        if surface.kind == "counting" and request.param == "add_hashed":
             pytest.skip("a counting filter on a server takes no hashes")
         if request.param == "add":
             for key in keys:
-                colour.do(there.add(key))
+                surface.do(there.add(key))
         else:
             (done,) = WAYS[request.param](there, keys)
-            colour.do(done)
+            surface.do(done)
 
     return added
 
@@ -127,42 +127,42 @@ def test_a_filter_in_memory_warns_once(way):
     assert warned(WAYS[way], here, keys(2 * CAPACITY, 3 * CAPACITY)) == []
 
 
-def test_a_filter_on_a_server_warns_once(colour, add, name):
-    there = colour.open(name, CAPACITY, FPR, seed=5)
+def test_a_filter_on_a_server_warns_once(surface, add, name):
+    there = surface.open(name, CAPACITY, FPR, seed=5)
     assert warned(add, there, keys(0, CAPACITY)) == []
     assert not there.over_capacity
     # Deviations of the estimate, and the part of the capacity after which the server is asked again.
     assert warned(add, there, keys(CAPACITY, CAPACITY * 5 // 4)) == [__file__]
     assert there.over_capacity
     assert warned(add, there, keys(CAPACITY * 5 // 4, 2 * CAPACITY)) == []
-    # Another client is told with its first new key.
-    other = colour.open(name)
+    # Another client warns with its first new key.
+    other = surface.open(name)
     assert not other.over_capacity
     assert warned(add, other, keys(3 * CAPACITY, 3 * CAPACITY + 100)) == [__file__]
     assert other.over_capacity
 
 
-def test_a_cleared_filter_is_not_over_capacity(colour, add, name):
-    there = colour.open(name, CAPACITY, FPR, seed=5)
+def test_a_cleared_filter_is_not_over_capacity(surface, add, name):
+    there = surface.open(name, CAPACITY, FPR, seed=5)
     assert warned(add, there, keys(0, 2 * CAPACITY)) == [__file__]
-    colour.do(there.clear())
+    surface.do(there.clear())
     assert not there.over_capacity
     assert warned(add, there, keys(0, 10)) == []
     assert not there.over_capacity
 
 
-def test_keys_of_other_clients_count(colour, name):
-    first, second = (colour.open(name, CAPACITY, FPR) for _ in range(2))
+def test_keys_of_other_clients_count(surface, name):
+    first, second = (surface.open(name, CAPACITY, FPR) for _ in range(2))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CapacityWarning)
         for start in range(0, 2 * CAPACITY, 100):
-            colour.do(first.add_many(keys(start, start + 50)))
-            colour.do(second.add_many(keys(start + 50, start + 100)))
+            surface.do(first.add_many(keys(start, start + 50)))
+            surface.do(second.add_many(keys(start + 50, start + 100)))
     assert first.over_capacity
     assert second.over_capacity
 
 
-def test_the_server_is_asked_seldom(server, name):
+def test_the_load_is_measured_rarely(server, name):
     with server.client() as client:
         there = RedisBloomFilter(client, name, 100_000)
         before = client.info("commandstats").get("cmdstat_bitcount", {"calls": 0})["calls"]

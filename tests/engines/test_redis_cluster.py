@@ -1,4 +1,4 @@
-"""A cluster of three masters and replicas is one filter: a round trip a node, whatever moves."""
+"""A cluster is one filter: one round trip to each node, also while slots move."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from redis.retry import Retry
 from fullbloom import BloomFilter
 from fullbloom.engines.redis import AsyncRedisBloomFilter, RedisBloomFilter
 from fullbloom.engines.redis.storage import strings
-from fullbloom.engines.redis.transport import connections
+from fullbloom.engines.redis.transport import sync_transport
 from fullbloom.errors import EngineFull, EngineRefused, EngineUnavailable, FullbloomError, IncompatibleFilters
 
 pytestmark = [needs_redis, pytest.mark.usefixtures("way")]
@@ -63,7 +63,7 @@ def test_results_and_bits_equal_those_of_memory(client, name, shape, shards):
 
 def test_unlike_parameters_are_named(client, name):
     RedisBloomFilter(client, name, 1000, 0.02)
-    with pytest.raises(IncompatibleFilters, match=r"fpr .0.02 there, 0.5 asked for"):
+    with pytest.raises(IncompatibleFilters, match=r"fpr .server: 0.02, requested: 0.5"):
         RedisBloomFilter(client, name, fpr=0.5)
 
 
@@ -81,13 +81,13 @@ def test_a_batch_costs_one_round_trip_to_each_node_that_it_touches(cluster, clie
     there = RedisBloomFilter(client, name, 100_000, shards=48)
     log = []
     for call in ("send", "receive"):
-        real = getattr(connections, call)
+        real = getattr(sync_transport, f"sync_{call}")
 
-        def noted(connection, exchange, *acks, real=real, call=call):
+        def record(connection, exchange, real=real, call=call, **acks):
             log.append((call, connection.port))
-            return real(connection, exchange, *acks)
+            return real(connection, exchange, **acks)
 
-        monkeypatch.setattr(connections, call, noted)
+        monkeypatch.setattr(sync_transport, f"sync_{call}", record)
     before = cluster.commands()
     there.add_many(np.arange(10_000))
     # All is sent before anything is waited for: one round trip to each node, at the same time.
@@ -144,7 +144,7 @@ def test_redirects_are_followed_until_the_nodes_agree(cluster, client, name):
         move(moved)
         with target.client() as other:
             owner = other.execute_command("CLUSTER MYID").decode()
-        # Each of the two sends those who ask to the other one, until `migrate_slot` ends.
+        # Each of the two nodes redirects to the other one, until `migrate_slot` ends.
         here.execute_command("CLUSTER SETSLOT", client.keyslot(moved), "NODE", owner)
         with ThreadPoolExecutor(3) as pool:
             asked = [

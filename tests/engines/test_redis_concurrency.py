@@ -1,4 +1,4 @@
-"""A filter is changed by one client while others add, look, delete and change it, and nothing is lost."""
+"""A filter is changed by one client while others add, look up, delete and change keys, without a loss."""
 
 from __future__ import annotations
 
@@ -9,55 +9,32 @@ from contextlib import suppress
 import numpy as np
 import pytest
 from engines.servers import needs_redis
+from engines.steps import Run
 from support import LONG, SCALE
 
 from fullbloom import BloomFilter
 from fullbloom.engines.redis import RedisBloomFilter, RedisCountingFilter, RedisRollingFilter
-from fullbloom.engines.redis.protocol import reshard
-from fullbloom.engines.redis.protocol.requests import Call, SendBatch, Sleep
-from fullbloom.engines.redis.transport.sync_transport import Transport
+from fullbloom.engines.redis.protocol import Call, SendBatch
+from fullbloom.engines.redis.storage import cells
 from fullbloom.errors import EngineNameTaken, FilterLost, FullbloomError
 
 pytestmark = [needs_redis, pytest.mark.usefixtures("way")]
 
 
-def left(client, name):
+def list_lasting(client, name):
     """The keys on the server that stay."""
     return sorted(key for key in client.scan_iter(f"*{name}*") if client.pttl(key) == -1)
-
-
-class Run:
-    """A generator of questions that is answered one by one."""
-
-    def __init__(self, client, name, steps):
-        self.transport, self.steps, self.value, self.over = Transport(client, name), steps, None, False
-        self.asks = next(steps)
-
-    def step(self):
-        """Answers what it asks now."""
-        result = [None if isinstance(ask, Sleep) else self.transport._answer(ask) for ask in self.asks]
-        try:
-            self.asks = self.steps.send(result)
-        except StopIteration as stop:
-            self.value, self.over = stop.value, True
-
-    def finish(self, most=10_000):
-        for _ in range(most):
-            if self.over:
-                return self.value
-            self.step()
-        raise AssertionError("it does not end")
 
 
 def test_a_batch_in_flight_ignores_a_manifest_found_by_another_thread(client, name):
     """Two threads share one object; one sends its batch, the other learns of a reshard, the replies come."""
     owner = RedisBloomFilter(client, name, 20_000, shards=2)
     shared = RedisBloomFilter(client, name)
-    batch = Run(client, name, shared._storage.many(range(1000), adding=True))
-    while not isinstance(batch.asks[0], SendBatch):
+    batch = Run(client, name, shared._storage.run_batch(range(1000), adding=True))
+    while not isinstance(batch.requests[0], SendBatch):
         batch.step()
     owner.reshard(3)
-    assert 5 not in shared  # the other thread goes by the new strings from here on
+    assert 5 not in shared  # the other thread uses the new strings from here on
     batch.finish()
     assert all(shared.contains_many(range(1000)))
     assert all(RedisBloomFilter(client, name).contains_many(range(1000)))
@@ -67,7 +44,7 @@ def test_a_batch_in_flight_ignores_a_manifest_found_by_another_thread(client, na
 def test_a_resharder_that_was_paused_overwrites_no_later_manifest(client, name, paused_at):
     filter_ = RedisBloomFilter(client, name, 5000, shards=2)
     filter_.update(range(1000))
-    paused = Run(client, name, reshard.reshard(RedisBloomFilter(client, name)._storage, 3))
+    paused = Run(client, name, cells.reshard(RedisBloomFilter(client, name)._storage, 3))
     for _ in range(paused_at):
         if not paused.over:
             paused.step()
@@ -86,7 +63,7 @@ def test_a_resharder_that_was_paused_overwrites_no_later_manifest(client, name, 
     if filter_.manifest.shards == 4:
         assert client.get(f"{name}:fullbloom") == manifest
     names = filter_._storage.names
-    assert left(client, name) == sorted([names.manifest, *names.bits])
+    assert list_lasting(client, name) == sorted([names.manifest, *names.bits])
 
 
 def test_clears_and_reshards_that_interleave_leave_one_filter(client, name):
@@ -98,9 +75,9 @@ def test_clears_and_reshards_that_interleave_leave_one_filter(client, name):
         here = BloomFilter(2000, layout="blocked")
         here.update(range(500, 600))
         runs = [
-            Run(client, name, reshard.reshard(makers[0]._storage, 3)),
-            Run(client, name, reshard.replace_cells(makers[1]._storage, memoryview(here).cast("B"))),
-            Run(client, name, reshard.reshard(makers[2]._storage, 4)),
+            Run(client, name, cells.reshard(makers[0]._storage, 3)),
+            Run(client, name, cells.replace_cells(makers[1]._storage, memoryview(here).cast("B"))),
+            Run(client, name, cells.reshard(makers[2]._storage, 4)),
         ]
         late = RedisBloomFilter(client, name)
         while running := [run for run in runs if not run.over]:
@@ -112,17 +89,17 @@ def test_clears_and_reshards_that_interleave_leave_one_filter(client, name):
             assert all(one.contains_many(range(900, 1000))), turn
             assert all(one.contains_many(range(500, 600))), turn
         names = late._storage.names
-        assert left(client, name) == sorted([names.manifest, *names.bits]), turn
+        assert list_lasting(client, name) == sorted([names.manifest, *names.bits]), turn
 
 
 def test_keys_added_by_one_client_during_a_reshard_are_reported_new(client, name):
     """At every step of the reshard another batch is begun, and sent when the next step is done."""
     filter_ = RedisBloomFilter(client, name, 200_000, fpr=1e-9, shards=2)
     mine = RedisBloomFilter(client, name)
-    going = Run(client, name, reshard.reshard(filter_._storage, 3))
+    going = Run(client, name, cells.reshard(filter_._storage, 3))
     start = 0
     while not going.over:
-        batch = Run(client, name, mine._storage.many(range(start, start + 40), adding=True))
+        batch = Run(client, name, mine._storage.run_batch(range(start, start + 40), adding=True))
         going.step()
         assert batch.finish() == [True] * 40, start
         start += 40
@@ -138,7 +115,7 @@ def test_a_batch_that_is_delayed_during_reshards_reports_no_key_new_twice(client
         filter_ = RedisBloomFilter(client, name, 20_000, fpr=1e-9, shards=2)
         mine, other = RedisBloomFilter(client, name), RedisBloomFilter(client, name)
         shards = iter([3, 2, 3, 2, 3, 2])
-        going = Run(client, name, reshard.reshard(filter_._storage, next(shards)))
+        going = Run(client, name, cells.reshard(filter_._storage, next(shards)))
         before, begun, pause = draw.randrange(130), draw.randrange(3), draw.randrange(140)
         is_current = draw.random() < 0.7
         case = before, begun, pause, is_current
@@ -146,19 +123,19 @@ def test_a_batch_that_is_delayed_during_reshards_reports_no_key_new_twice(client
             if turn == before:
                 if is_current:
                     mine.add("the state of this moment")
-                batch = Run(client, name, mine._storage.many(range(80), adding=True))
+                batch = Run(client, name, mine._storage.run_batch(range(80), adding=True))
                 for _ in range(begun):
                     batch.over or batch.step()
             if going.over:
-                going = Run(client, name, reshard.reshard(filter_._storage, next(shards)))
+                going = Run(client, name, cells.reshard(filter_._storage, next(shards)))
             going.step()
         if pause == 0:
-            batch = Run(client, name, mine._storage.many(range(80), adding=True))
+            batch = Run(client, name, mine._storage.run_batch(range(80), adding=True))
         theirs = other.add_many(list(range(40)))
         own = batch.finish()
         assert not any(both == (True, True) for both in zip(own, theirs, strict=False)), case
         if is_current or not begun:  # otherwise the keys may have been copied before the batch was sent again
-            assert own[40:] == [True] * 40, case  # nobody else added these
+            assert own[40:] == [True] * 40, case  # no other client added these
         going.finish()
         assert all(filter_.contains_many(range(80))), case
 
@@ -236,25 +213,25 @@ def test_a_filter_recreated_under_load_is_complete(server, name):
         [thread.join(60) for thread in threads]
         assert not wrong, wrong[:3]
         RedisBloomFilter(client, name, 3000, shards=2).delete()
-        assert left(client, name) == []
+        assert list_lasting(client, name) == []
 
 
 def test_deletion_removes_the_keys_of_a_started_reshard(client, name):
     steps = 0
     while True:
         filter_ = RedisBloomFilter(client, name, 2000, shards=2)
-        going = Run(client, name, reshard.reshard(RedisBloomFilter(client, name)._storage, 3))
+        going = Run(client, name, cells.reshard(RedisBloomFilter(client, name)._storage, 3))
         for _ in range(steps):
             if not going.over:
                 going.step()
         over = going.over
         filter_.delete()
-        assert left(client, name) == [], steps
+        assert list_lasting(client, name) == [], steps
         if over:
             break
         with suppress(FilterLost):  # or it was through but for what vanishes by itself
             going.finish()
-        assert left(client, name) == [], steps
+        assert list_lasting(client, name) == [], steps
         steps += 1 if LONG else 7
     assert steps > 30
 
@@ -262,9 +239,9 @@ def test_deletion_removes_the_keys_of_a_started_reshard(client, name):
 def test_a_reshard_compares_the_manifest_before_it_writes_it(client, name):
     """Nothing of a reshard sets a manifest without comparing it first."""
     filter_ = RedisBloomFilter(client, name, 2000, shards=2)
-    going = Run(client, name, reshard.reshard(filter_._storage, 3))
+    going = Run(client, name, cells.reshard(filter_._storage, 3))
     while not going.over:
-        for ask in going.asks:
+        for ask in going.requests:
             if isinstance(ask, Call) and ask.key == f"{name}:fullbloom".encode():
                 assert ask.words[0] in {b"GETRANGE", b"EXISTS", b"EVAL"}
         going.step()

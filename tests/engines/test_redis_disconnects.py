@@ -69,7 +69,7 @@ def clients(proxy):
 
 
 def walked(proxy, client, act, before, check, stride=1):
-    """Cuts at each command in turn until there is none left to cut at; how many there were."""
+    """Cut the connection at each command in turn; return the number of commands."""
     for after in (False, True):
         for cut in range(1, 500, stride):
             given = before()
@@ -77,8 +77,8 @@ def walked(proxy, client, act, before, check, stride=1):
             error = None
             try:
                 act(given)
-            except EngineUnavailable as told:
-                error = told
+            except EngineUnavailable as refused:
+                error = refused
             through, names = proxy.cut is not None, list(proxy.names)
             proxy.start(None)
             assert error is None or client.get_retry() is None, (names, cut)
@@ -104,9 +104,9 @@ def settled(client, f, full, where):
 
 
 @pytest.mark.parametrize("kind", MAKING)
-@pytest.mark.parametrize("patient", [True, False])
-def test_creation_is_atomic_wherever_the_connection_breaks(client, proxy, kind, patient):
-    own = clients(proxy)[0 if patient else 1]
+@pytest.mark.parametrize("retries", [True, False])
+def test_creation_is_atomic_wherever_the_connection_breaks(client, proxy, kind, retries):
+    own = clients(proxy)[0 if retries else 1]
     full = AFTER if "memory" in kind else EMPTY
 
     def check(error, where):
@@ -122,9 +122,9 @@ def test_creation_is_atomic_wherever_the_connection_breaks(client, proxy, kind, 
 
 
 @pytest.mark.parametrize("kind", CHANGING)
-@pytest.mark.parametrize("patient", [True, False])
-def test_changes_are_atomic_wherever_the_connection_breaks(client, proxy, kind, patient):
-    own = clients(proxy)[0 if patient else 1]
+@pytest.mark.parametrize("retries", [True, False])
+def test_changes_are_atomic_wherever_the_connection_breaks(client, proxy, kind, retries):
+    own = clients(proxy)[0 if retries else 1]
     act, full, options = CHANGING[kind]
 
     def before():
@@ -143,14 +143,14 @@ def test_changes_are_atomic_wherever_the_connection_breaks(client, proxy, kind, 
             act(f)
         settled(client, f, full, where)
 
-    stride = 5 if "reshard" in kind and (patient or options.get("ttl")) and not LONG else 1
+    stride = 5 if "reshard" in kind and (retries or options.get("ttl")) and not LONG else 1
     assert walked(proxy, own, act, before, check, stride) > 6
 
 
-@pytest.mark.parametrize("patient", [True, False])
-def test_creation_through_asyncio_is_atomic(client, proxy, patient):
+@pytest.mark.parametrize("retries", [True, False])
+def test_creation_through_asyncio_is_atomic(client, proxy, retries):
     async def opened():
-        retry = AsyncRetry(ConstantBackoff(0.005), 3) if patient else None
+        retry = AsyncRetry(ConstantBackoff(0.005), 3) if retries else None
         async with redis.asyncio.Redis(port=proxy.port, retry=retry, socket_timeout=20) as own:
             f = await AsyncRedisBloomFilter.open(own, "f", 1000, shards=2, ttl=3600)
             await f.clear()
@@ -165,14 +165,14 @@ def test_creation_through_asyncio_is_atomic(client, proxy, patient):
             f.clear()
         settled(client, f, EMPTY, where)
 
-    own = clients(proxy)[0 if patient else 1]
+    own = clients(proxy)[0 if retries else 1]
     before = client.flushall
     walked(proxy, own, lambda _: asyncio.run(opened()), before, check)
 
 
-@pytest.mark.parametrize("patient", [True, False])
-def test_deletion_is_complete_wherever_the_connection_breaks(client, proxy, patient):
-    own = clients(proxy)[0 if patient else 1]
+@pytest.mark.parametrize("retries", [True, False])
+def test_deletion_is_complete_wherever_the_connection_breaks(client, proxy, retries):
+    own = clients(proxy)[0 if retries else 1]
 
     def before():
         client.flushall()
@@ -204,13 +204,13 @@ def test_a_client_that_dies_during_clear_leaves_no_expiring_cells(client, ttl):
         f.update(OLD)
         sent = []
 
-        def called(ask, f=f, sent=sent, left=left):
+        def call_late(ask, f=f, sent=sent, left=left):
             sent.append(ask.words[0])
             if len(sent) > left:
                 raise _Died
             return type(f._transport)._call(f._transport, ask)
 
-        f._transport._call = called
+        f._transport._call = call_late
         try:
             f.clear()
         except _Died:

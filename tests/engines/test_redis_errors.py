@@ -19,9 +19,9 @@ from engines.servers import needs_redis
 from redis.crc import key_slot
 
 from fullbloom.engines.redis import AsyncRedisBloomFilter, RedisBloomFilter
+from fullbloom.engines.redis.protocol import Call, Sleep, read_value
 from fullbloom.engines.redis.protocol.open import OpenOptions
-from fullbloom.engines.redis.protocol.requests import Call, Sleep, read_value
-from fullbloom.engines.redis.storage.module import open_strings
+from fullbloom.engines.redis.storage.foreign import open_strings
 from fullbloom.engines.redis.transport.sync_transport import Transport
 from fullbloom.errors import EngineTimeout, EngineUnavailable, FilterLost, FormatError, IncompatibleFilters
 
@@ -72,7 +72,7 @@ def test_keys_missing_on_a_promoted_replica_are_reported(own_server):
     assert result.bits_found < result.bits_expected
 
 
-def _interleaved(transport, wanted, draw):
+def _run_interleaved(transport, wanted, draw):
     """Runs generators against a real server, one question of one of them at a time, in a drawn order."""
     running = {number: open_strings(one) for number, one in enumerate(wanted)}
     asks = {number: next(steps) for number, steps in running.items()}
@@ -119,7 +119,7 @@ def test_a_thousand_interleavings_of_two_different_creations_leave_one_filter(cl
     for turn in range(1000):
         client.flushall()
         wanted = [OpenOptions("f", 100 + turn, shards=2), OpenOptions("f", 5000 + turn, shards=1 + turn % 2)]
-        outcomes = _interleaved(transport, wanted, draw)
+        outcomes = _run_interleaved(transport, wanted, draw)
         failed = [isinstance(outcome, IncompatibleFilters) for outcome in outcomes]
         assert sorted(failed) == [False, True], outcomes
         winner = failed.index(False)
@@ -137,7 +137,7 @@ def test_interleavings_of_equal_creations_leave_one_filter(client):
     draw, transport = random.Random(16), Transport(client, "f")
     for _ in range(200):
         client.flushall()
-        outcomes = _interleaved(transport, [OpenOptions("f", 1000, shards=2)] * 3, draw)
+        outcomes = _run_interleaved(transport, [OpenOptions("f", 1000, shards=2)] * 3, draw)
         assert len({strings.manifest.id for strings in outcomes}) == 1
         assert len(client.keys()) == 3
 
@@ -272,7 +272,7 @@ def test_opening_sends_no_key_of_another_node(client):
     real = transport._call
     transport._call = lambda ask: (asked.append(ask), real(ask))[1]
     client.flushall()
-    _interleaved(transport, [OpenOptions("f", 1000, shards=3)], draw)
+    _run_interleaved(transport, [OpenOptions("f", 1000, shards=3)], draw)
     assert asked
     for ask in asked:
         assert isinstance(ask, Call)

@@ -35,7 +35,7 @@ KINDS = {
     RedisCountingFilter: {"capacity": 3000, "shards": 2, "seed": 7},
     RedisRollingFilter: {"capacity": 3000, "shards": 2, "seed": 7, "window": 600.0},
 }
-COLOURS = {
+ASYNCHRONOUS = {
     RedisBloomFilter: AsyncRedisBloomFilter,
     RedisCountingFilter: AsyncRedisCountingFilter,
     RedisRollingFilter: AsyncRedisRollingFilter,
@@ -60,9 +60,9 @@ def keys():
     return [f"key {number}" for number in range(300)]
 
 
-async def _asked(kind, port):
+async def _look_up_async(kind, port):
     async with redis.asyncio.Redis(port=port, socket_timeout=SECONDS) as client:
-        there = await COLOURS[kind].open(client, "f")
+        there = await ASYNCHRONOUS[kind].open(client, "f")
         return await there.contains_many(keys())
 
 
@@ -85,7 +85,7 @@ def test_a_forged_manifest_is_one_error_in_bounded_time(server, client, kind, fi
                 with server.client(socket_timeout=SECONDS) as own:
                     answers = kind(own, "f").contains_many(keys())
             else:
-                answers = asyncio.run(_asked(kind, server.port))
+                answers = asyncio.run(_look_up_async(kind, server.port))
         except FullbloomError as error:
             assert "\x1b" not in str(error)
         else:
@@ -126,7 +126,7 @@ def test_a_changed_parameter_is_an_error(client, kind, of, field, change):
     with pytest.raises(FullbloomError):
         kind(client, "f").contains_many(keys())
     with pytest.raises(FullbloomError):
-        asyncio.run(_asked(kind, client.connection_pool.connection_kwargs["port"]))
+        asyncio.run(_look_up_async(kind, client.connection_pool.connection_kwargs["port"]))
 
 
 def test_opening_waits_for_creation_no_longer_than_the_timeout(server, client):
@@ -195,7 +195,7 @@ def test_invalid_replies_of_a_server_are_one_error(kind, answer):
         async def main():
             async with redis.asyncio.Redis(port=liar.port, protocol=2, socket_timeout=0.2, retry=None) as own:
                 with pytest.raises(FullbloomError):
-                    there = await COLOURS[kind].open(own, "f", **KINDS[kind])
+                    there = await ASYNCHRONOUS[kind].open(own, "f", **KINDS[kind])
                     await there.update(keys())
 
         asyncio.run(main())
@@ -259,9 +259,9 @@ FLOODS = {
 }
 
 
-@pytest.mark.parametrize("colour", ["threads", "asyncio"])
+@pytest.mark.parametrize("surface", ["threads", "asyncio"])
 @pytest.mark.parametrize("lie", FLOODS)
-def test_a_reply_longer_than_the_request_allows_is_refused(server, client, colour, lie):
+def test_a_reply_longer_than_the_request_allows_is_refused(server, client, surface, lie):
     client.flushall()
     for kind, options in KINDS.items():
         kind(client, kind.__name__, **options).update(keys()[:200])
@@ -281,7 +281,7 @@ def test_a_reply_longer_than_the_request_allows_is_refused(server, client, colou
 
     async def refuse_async(kind, ask):
         async with redis.asyncio.Redis(port=flood.port, socket_timeout=10, retry=None) as own:
-            there = await COLOURS[kind].open(own, kind.__name__)
+            there = await ASYNCHRONOUS[kind].open(own, kind.__name__)
             flood.lie = FLOODS[lie]
             with pytest.raises(FullbloomError):
                 await ask(there)
@@ -291,7 +291,7 @@ def test_a_reply_longer_than_the_request_allows_is_refused(server, client, colou
         for kind in KINDS:
             for ask in asks:
                 flood.sent = 0
-                if colour == "threads":
+                if surface == "threads":
                     refuse(kind, ask)
                 else:
                     asyncio.run(refuse_async(kind, ask))
@@ -387,10 +387,10 @@ def test_acks_counts_the_confirmations_of_replicas(own_server, monkeypatch):
     async def main():
         async with redis.asyncio.Redis(port=master.port) as own:
             for kind in kinds:
-                again = await COLOURS[kind].open(own, kind.__name__, acks=1)
+                again = await ASYNCHRONOUS[kind].open(own, kind.__name__, acks=1)
                 await again.update(range(6000, 7000))
                 with pytest.raises(EngineUnavailable):
-                    await (await COLOURS[kind].open(own, kind.__name__, acks=3)).add("b")
+                    await (await ASYNCHRONOUS[kind].open(own, kind.__name__, acks=3)).add("b")
 
     monkeypatch.setattr(opening, "_ACKS_TIMEOUT", 300)
     asyncio.run(main())

@@ -38,11 +38,11 @@ CONTAINERS = {
 def make(client):
     """Creates or opens a filter of a kind; one name is one filter."""
 
-    def made(kind, name=None, **options):
+    def open_filter(kind, name=None, **options):
         more = {"capacity": 1000, "fpr": 1e-6, **KINDS[kind][1]}
         return kind(client, name or f"f{uuid.uuid4().hex}", **more, **options)
 
-    return made
+    return open_filter
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)

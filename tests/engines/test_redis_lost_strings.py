@@ -68,7 +68,7 @@ class Clock:
 
 
 class Fleet:
-    """Clients of one filter, of both colors."""
+    """Clients of one filter, for threads and for asyncio."""
 
     def __init__(self, kind, client, waiting, name):
         self.plain, self.awaited, self.options = KINDS[kind]
@@ -145,7 +145,7 @@ def test_a_client_paused_while_it_starts_a_generation_hides_no_loss(client):
     )
     for one in (paused, writer, reader):
         one._storage.clock = clock
-    steps = paused._storage.many(KEYS, adding=True)
+    steps = paused._storage.run_batch(KEYS, adding=True)
     asks = next(steps)
     while b"EVAL" not in asks[0].words:  # which creates the strings
         asks = steps.send(paused._transport._answer_all(asks))
@@ -171,7 +171,9 @@ def test_clients_that_start_a_generation_at_once_share_its_strings(client):
     for one in there:
         one._storage.clock = clock
     for turn in range(4):
-        steps = [one._storage.many(KEYS + 1000 * number, adding=True) for number, one in enumerate(there)]
+        steps = [
+            one._storage.run_batch(KEYS + 1000 * number, adding=True) for number, one in enumerate(there)
+        ]
         asks, result = [next(each) for each in steps], {}
         while len(result) < len(steps):  # one question of each in turn
             for number in set(range(len(steps))) - set(result):

@@ -1,4 +1,4 @@
-"""What a server acknowledged and has lost is told.
+"""Losses of acknowledged keys are reported.
 
 By the next batch where the cells are gone, by verify() where only the latest of them are.
 """
@@ -170,7 +170,7 @@ def test_a_server_that_does_not_respond_is_a_timeout(own_server):
                 ask()
     finally:
         server.process.send_signal(signal.SIGCONT)
-    # The late answers are nobody's: the connection was closed.
+    # No later batch gets the late replies: the connection was closed.
     assert f.contains_many(["a", "nobody"]) == [True, False]
 
 

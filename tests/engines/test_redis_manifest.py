@@ -23,13 +23,13 @@ def _empty(client):
 @pytest.mark.parametrize(
     ("given", "named"),
     [
-        ({"capacity": 2000}, "capacity .1000 there, 2000 asked for"),
-        ({"capacity": 1000, "fpr": 0.5}, "fpr .0.02 there, 0.5 asked for"),
-        ({"shards": 3}, "shards .2 there, 3 asked for"),
-        ({"layout": "split"}, "layout .'blocked' there, 'split' asked for"),
+        ({"capacity": 2000}, "capacity .server: 1000, requested: 2000"),
+        ({"capacity": 1000, "fpr": 0.5}, "fpr .server: 0.02, requested: 0.5"),
+        ({"shards": 3}, "shards .server: 2, requested: 3"),
+        ({"layout": "split"}, "layout .server: 'blocked', requested: 'split'"),
         ({"hash": "md5"}, "hash"),
-        ({"seed": 2}, "seed .1 there, 2 asked for"),
-        ({"secret": bytes(16)}, "secret .none there, fingerprint [0-9a-f]{16} asked for"),
+        ({"seed": 2}, "seed .server: 1, requested: 2"),
+        ({"secret": bytes(16)}, "secret .server: none, requested: fingerprint [0-9a-f]{16}"),
     ],
 )
 def test_parameters_that_disagree_are_named(client, given, named):
@@ -155,12 +155,13 @@ def test_clients_that_create_the_same_filter_at_once_all_open_it(server):
 
 
 def test_a_client_that_dies_during_creation_leaves_only_expiring_keys(client, monkeypatch):
-    from fullbloom.engines.redis.protocol import create, requests
+    from fullbloom.engines.redis import protocol
+    from fullbloom.engines.redis.protocol import create
 
     class Died(BaseException):
         pass
 
-    sent, real = [], requests.call
+    sent, real = [], protocol.call
 
     def call(key, *words):
         sent.append(words[0])
@@ -169,7 +170,7 @@ def test_a_client_that_dies_during_creation_leaves_only_expiring_keys(client, mo
         return (yield from real(key, *words))
 
     monkeypatch.setattr(create, "call", call)
-    monkeypatch.setattr(requests, "call", call)
+    monkeypatch.setattr(protocol, "call", call)
     steps = 0
     for allowed in range(100):
         limit = allowed
@@ -200,16 +201,16 @@ def test_a_client_that_dies_during_creation_leaves_only_expiring_keys(client, mo
 
 
 def test_opening_waits_for_a_filter_in_creation(client, monkeypatch):
-    from fullbloom.engines.redis.protocol import create
+    from fullbloom.engines.redis import protocol
 
     instance = RedisBloomFilter(client, "f", 1000)
     stored = json.loads(instance.manifest.to_bytes())
     client.set("f:fullbloom", json.dumps(stored | {"state": "building"}))
-    monkeypatch.setattr(create, "_MAX_WAIT", 0.15)
+    monkeypatch.setattr(protocol, "_MAX_WAIT_FOR_OTHERS", 0.15)
     with pytest.raises(EngineTimeout, match="not done"):
         RedisBloomFilter(client, "f", 1000)
     timer = threading.Timer(0.3, client.set, ["f:fullbloom", instance.manifest.to_bytes()])
-    monkeypatch.setattr(create, "_MAX_WAIT", 10)
+    monkeypatch.setattr(protocol, "_MAX_WAIT_FOR_OTHERS", 10)
     timer.start()
     assert RedisBloomFilter(client, "f", 1000).manifest == instance.manifest
     timer.join()

@@ -15,10 +15,11 @@ from redis.retry import Retry
 from fullbloom import IncompatibleFilters
 from fullbloom.engines.redis import (
     RedisBloomFilter,
+    protocol,
 )
 from fullbloom.engines.redis.protocol import create
 from fullbloom.engines.redis.protocol.open import OpenOptions
-from fullbloom.engines.redis.storage.module import open_strings
+from fullbloom.engines.redis.storage.foreign import open_strings
 from fullbloom.engines.redis.transport.sync_transport import Transport
 from fullbloom.errors import EngineError, EngineTimeout
 
@@ -32,13 +33,13 @@ def test_a_client_that_dies_during_creation_leaves_only_expiring_keys(client, ki
     class Died(BaseException):
         pass
 
-    def asked(ask):
+    def call_once(ask):
         if len(sent) == killed:
             raise Died
         sent.append(ask.words[0])
         return Transport._call(transport, ask)
 
-    transport._call = asked
+    transport._call = call_once
     try:
         transport.run(open_strings(OpenOptions("f", 1000, backend="module")))
     except Died:
@@ -67,7 +68,7 @@ def test_two_clients_that_create_different_filters_get_one_error(running, client
         for thread in threads:
             thread.join()
         (instance,), (refused,) = ([one for one in result if isinstance(one, kind)] for kind in (int, str))
-        assert f"capacity ({instance} there, {3000 - instance} asked for)" in refused
+        assert f"capacity (server: {instance}, requested: {3000 - instance})" in refused
         f = RedisBloomFilter(client, "f")
         assert f.add("a")
         f.delete()
@@ -77,7 +78,7 @@ def test_two_clients_that_create_different_filters_get_one_error(running, client
 
 def test_an_abandoned_creation_expires(client, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(create, "_BUILD_TTL", 300)
+        patch.setattr(create, "TEMPORARY_TTL", 300)
         patch.setattr(create, "_roll_back", lambda *_: iter(()))
 
         def stop(*_):
@@ -88,19 +89,19 @@ def test_an_abandoned_creation_expires(client, monkeypatch):
         with pytest.raises(EngineError, match="stopped"):
             RedisBloomFilter(client, "f", 1000, backend="module")
         assert client.exists("f:fullbloom")
-    # Who comes meanwhile waits until it is gone, or brings it to its end.
+    # A client that comes now waits until it is gone, or completes it.
     f = RedisBloomFilter(client, "f", 1000, backend="module")
     assert f.add("a")
     assert all(client.pttl(key) == -1 for key in client.scan_iter())
 
 
 def test_an_expired_building_manifest_is_replaced(client, monkeypatch):
-    new = OpenOptions("f", 1000, backend="module").manifest("module")
+    new = OpenOptions("f", 1000, backend="module").make_manifest("module")
     client.set("f:fullbloom", new.to_bytes(), nx=True, px=400)
     assert RedisBloomFilter(client, "f", 2000, backend="module").capacity == 2000
     client.delete("f:fullbloom")
     client.set("f:fullbloom", new.to_bytes(), nx=True, px=60_000)
-    monkeypatch.setattr(create, "_MAX_WAIT", 0.1)
+    monkeypatch.setattr(protocol, "_MAX_WAIT_FOR_OTHERS", 0.1)
     with pytest.raises(EngineTimeout):
         RedisBloomFilter(client, "f", 1000, backend="module")
 
@@ -150,7 +151,7 @@ def beside(running):
         yield instance
 
 
-@pytest.fixture(params=[True, False], ids=["patient", "once"])
+@pytest.fixture(params=[True, False], ids=["with retries", "without"])
 def cut(request, running):
     """A proxy, and a client through it that tries again, or not."""
     proxy = CuttingProxy(running.port)

@@ -35,9 +35,9 @@ def test_a_module_filter_that_was_reserved_again_is_noticed(client):
         for ask in (lambda one=one: one.contains_many(range(100)), lambda one=one: 5 in one):
             with pytest.raises(FilterRolledBack, match="went back"):
                 ask()
-        told = one.verify()
-        assert not told
-        assert told.rolled_back
+        result = one.verify()
+        assert not result
+        assert result.rolled_back
     with pytest.raises(FilterRolledBack):
         adder.update(range(5000, 5500))  # more than the filter had, all of them new
     writer.clear()
@@ -56,7 +56,7 @@ def test_clears_of_a_module_filter_are_not_mistaken_for_a_rollback(running, clie
         with running.client() as own:
             try:
                 while not stop.is_set():
-                    mine = RedisBloomFilter(own, "f")  # which may be opened amid a clear
+                    mine = RedisBloomFilter(own, "f")  # which may be opened during a clear
                     for turn in range(8):
                         mine.add_many(range(number * 1000, number * 1000 + 40 + turn))
                         mine.contains_many(range(50))

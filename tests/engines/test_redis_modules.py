@@ -53,7 +53,7 @@ def test_every_client_follows_the_manifest(client):
     again = RedisBloomFilter(client, "f", secret=bytes(16))
     assert again.manifest == instance.manifest
     assert "k" in again
-    with pytest.raises(IncompatibleFilters, match=r"backend .'module' there, 'strings' asked for"):
+    with pytest.raises(IncompatibleFilters, match=r"backend .server: 'module', requested: 'strings'"):
         RedisBloomFilter(client, "f", backend="strings", secret=bytes(16))
     with pytest.raises(IncompatibleFilters, match="secret"):
         RedisBloomFilter(client, "f")

@@ -32,7 +32,7 @@ WAYS = [
 ]
 
 
-def planned(client):
+def list_warnings(client):
     return RedisBloomFilter.plan(client, 1000).warnings
 
 
@@ -43,7 +43,7 @@ def test_a_plan_states_the_persistence_of_the_server(own_server, protocol):
         for settings, texts in WAYS:
             for name, value in settings.items():
                 client.config_set(name, value)
-            warnings = planned(client)
+            warnings = list_warnings(client)
             assert len(warnings) == len(texts), (settings, warnings)
             for text, warning in zip(texts, warnings, strict=True):
                 assert text in warning
@@ -54,10 +54,10 @@ def test_a_plan_states_the_persistence_of_the_server(own_server, protocol):
 def test_a_plan_warns_of_asynchronous_replicas(own_server):
     master = own_server(appendonly="yes", appendfsync="always")
     client = master.client()
-    assert planned(client) == ()
+    assert list_warnings(client) == ()
     own_server(replicaof=f"127.0.0.1 {master.port}")
     deadline = time.monotonic() + 20
-    while not (warnings := planned(client)):
+    while not (warnings := list_warnings(client)):
         assert time.monotonic() < deadline
         time.sleep(0.05)
     assert "1 connected, min-replicas-to-write 0" in warnings[0]
@@ -68,7 +68,7 @@ def test_a_plan_warns_of_asynchronous_replicas(own_server):
 
     assert asyncio.run(main()) == warnings
     client.config_set("min-replicas-to-write", 1)
-    assert planned(client) == ()
+    assert list_warnings(client) == ()
 
 
 def test_a_plan_without_permission_to_read_the_configuration_states_what_is_unknown(own_server):
@@ -76,10 +76,10 @@ def test_a_plan_without_permission_to_read_the_configuration_states_what_is_unkn
     with server.client() as client:
         client.execute_command("ACL SETUSER one on >x ~* +@all -config")
         with redis.Redis(port=server.port, username="one", password="x") as one:
-            assert "does not tell whether it takes snapshots" in planned(one)[0]
+            assert "does not report whether it takes snapshots" in list_warnings(one)[0]
         client.execute_command("ACL SETUSER one -info")
         with redis.Redis(port=server.port, username="one", password="x") as one:
-            assert planned(one) == ()
+            assert list_warnings(one) == ()
 
 
 def test_a_plan_warns_for_each_node_of_a_cluster(cluster):
@@ -139,3 +139,14 @@ def test_plans_of_the_other_classes_ask_every_node_of_a_cluster(cluster):
             assert len(plan.nodes) == 3
             assert all(node.nbytes > 0 for node in plan.nodes)
             assert abs(sum(node.nbytes for node in plan.nodes) - plan.nbytes) < 10
+
+
+@pytest.mark.parametrize(("kind", "portion"), [(RedisBloomFilter, 16_384), (RedisCountingFilter, 8192)])
+def test_a_plan_counts_the_round_trips_of_a_large_batch(client, kind, portion):
+    one, many = (kind.plan(client, 10**6, batch=batch) for batch in (portion, 3 * portion + 1))
+    assert (one.round_trips, many.round_trips) == (1, 4)
+    for field in ("bytes_to_check", "bytes_checked", "bytes_to_add", "bytes_added"):
+        assert 3 * getattr(one, field) < getattr(many, field) < 3.1 * getattr(one, field)
+    began = time.monotonic()
+    kind.plan(client, 10**6, batch=10**15)
+    assert time.monotonic() - began < 2

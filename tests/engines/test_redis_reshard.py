@@ -13,14 +13,14 @@ from engines.servers import needs_redis
 
 from fullbloom import BloomFilter, ParameterError
 from fullbloom.engines.redis import AsyncRedisBloomFilter, RedisBloomFilter
-from fullbloom.engines.redis.protocol import reshard
-from fullbloom.engines.redis.protocol.requests import Sleep
+from fullbloom.engines.redis.protocol import Sleep
+from fullbloom.engines.redis.storage import cells
 from fullbloom.engines.redis.transport.sync_transport import Transport
 
 pytestmark = [needs_redis, pytest.mark.usefixtures("way")]
 
 
-def lasting(client, name):
+def list_lasting(client, name):
     """The keys on the server that do not vanish by themselves."""
     return sorted(key for key in client.scan_iter(f"*{name}*") if client.pttl(key) == -1)
 
@@ -39,7 +39,9 @@ def test_a_reshard_keeps_bits_and_results(client, name, steps):
         assert there.manifest.shards == shards
         assert (stale.contains_many(keys) == here.contains_many(keys)).all()
         assert stale.manifest == there.manifest
-        assert lasting(client, name) == sorted([there._storage.names.manifest, *there._storage.names.bits])
+        assert list_lasting(client, name) == sorted(
+            [there._storage.names.manifest, *there._storage.names.bits]
+        )
         assert stale.dump() == there.dump() == here
         assert RedisBloomFilter(client, name).dump() == here
         assert stale.fpr() == here.fpr()
@@ -55,10 +57,10 @@ def test_a_reshard_keeps_bits_and_results(client, name, steps):
     with pytest.raises(ParameterError, match="shards"):
         there.reshard(10**6)
     assert there.delete()
-    assert lasting(client, name) == []
+    assert list_lasting(client, name) == []
 
 
-def _stopped(transport, steps, questions):
+def _stop_after(transport, steps, questions):
     """Answers so many questions of a generator; False if it was done by then."""
     try:
         asks = next(steps)
@@ -82,7 +84,7 @@ def test_every_client_reads_correctly_wherever_a_reshard_stops(client, after):
         here = BloomFilter(2000, layout="blocked")
         mine.update(range(500))
         here.update(range(500))
-        going = _stopped(transport, reshard.reshard(mine._storage, 3), questions)
+        going = _stop_after(transport, cells.reshard(mine._storage, 3), questions)
         # Clients from before and from now see each other's keys, whichever goes first.
         clients = [stale, RedisBloomFilter(client, "f")]
         random.Random(questions).shuffle(clients)
@@ -98,8 +100,8 @@ def test_every_client_reads_correctly_wherever_a_reshard_stops(client, after):
             assert one.dump() == here, questions
             assert all(one.contains_many(range(added)))
             assert one.manifest.shards == (3 if after == "the same" else 5)
-        names = mine._storage.names.of("f", clients[0].manifest)
-        assert lasting(client, "f") == sorted([names.manifest, *names.bits]), questions
+        names = mine._storage.names.from_manifest("f", clients[0].manifest)
+        assert list_lasting(client, "f") == sorted([names.manifest, *names.bits]), questions
         questions += 1
     assert questions > 40
 
@@ -112,7 +114,7 @@ def test_two_concurrent_reshards_reach_one_result(client):
         f.update(range(500))
         here = f.dump()
         both = [RedisBloomFilter(client, "f") for _ in range(2)]
-        running = {n: reshard.reshard(one._storage, (3, 4)[n]) for n, one in enumerate(both)}
+        running = {n: cells.reshard(one._storage, (3, 4)[n]) for n, one in enumerate(both)}
         asks = {number: next(steps) for number, steps in running.items()}
         while running:
             number = draw.choice(sorted(running))
@@ -126,7 +128,7 @@ def test_two_concurrent_reshards_reach_one_result(client):
         assert f.dump() == here, turn
         assert f.manifest.shards in (3, 4)
         assert f.manifest.other_shards == 0
-        assert lasting(client, "f") == sorted([f._storage.names.manifest, *f._storage.names.bits])
+        assert list_lasting(client, "f") == sorted([f._storage.names.manifest, *f._storage.names.bits])
 
 
 def test_keys_added_during_a_reshard_are_kept(server, name):

@@ -64,7 +64,7 @@ class Client:
         if not isinstance(error, FullbloomError) or isinstance(error, FilterLost):
             self.wrong.append("".join(traceback.format_exception(error)[-3:]))
 
-    def noted(self, name, keys, found):
+    def record(self, name, keys, found):
         self.acknowledged[name].append(keys)
         self.seen["added"] += len(keys)
         self.seen["wrong no"] += len(keys) - int(np.count_nonzero(found))
@@ -76,7 +76,7 @@ class Client:
                 keys = np.arange(start, start + BATCH)
                 try:
                     filter_.update(keys)
-                    self.noted(name, keys, filter_.contains_many(keys))
+                    self.record(name, keys, filter_.contains_many(keys))
                 except Exception as error:  # noqa: BLE001 - counted
                     self.failed(error)
             start += BATCH
@@ -87,7 +87,7 @@ class Client:
             for name, filter_ in filters.items():
                 try:
                     await filter_.add(start)
-                    self.noted(name, [start], [await filter_.contains(start)])
+                    self.record(name, [start], [await filter_.contains(start)])
                 except Exception as error:  # noqa: BLE001 - counted
                     self.failed(error)
             start += 1
@@ -98,7 +98,7 @@ class Client:
             await asyncio.gather(*(self.task(filters, place) for place in range(TASKS)))
 
     def work(self):
-        """Works until the end; tells what it saw, what was wrong, and how many keys are missing by kind."""
+        """Work until the end; return the results, the errors, and how many keys are missing by kind."""
         with redis.RedisCluster(host="127.0.0.1", port=self.port) as client:
             filters = {name: kind(client, name) for name, (kind, _, _) in KINDS.items()}
             threads = [

@@ -84,7 +84,7 @@ def test_an_expired_filter_is_empty_and_the_next_add_recreates_it(client):
     result = f.verify()
     assert result.ok
     assert not result.replaced
-    assert client.keys() == []  # nobody made it
+    assert client.keys() == []  # no client created it
     with pytest.raises(FilterLost, match="capacity"):
         RedisBloomFilter(client, "f", secret=bytes(16))
     old = f.manifest
@@ -149,7 +149,7 @@ def test_one_of_several_clients_recreates_an_expired_filter(server, client):
     [thread.start() for thread in threads]
     [thread.join(SECONDS) for thread in threads]
     assert len({f.manifest.id for f in instance}) == 1
-    assert (np.sum(new, axis=0) == 1).all()  # of all clients one was told so, of each key
+    assert (np.sum(new, axis=0) == 1).all()  # exactly one client added each key
     assert len(client.keys()) == 4
     assert len(moments(client)) == 1
 
@@ -175,7 +175,7 @@ def test_a_filter_that_vanishes_before_its_expiry_is_lost(client, gone):
     f = RedisBloomFilter(client, "f", 5000, shards=2, ttl=3600)
     f.update(KEYS)
     client.delete(*client.keys(gone))
-    # A client that has the manifest goes by the strings, which tell.
+    # A client that has the manifest notices by the strings.
     asks = [f.dump, f.clear] if gone == "f:fullbloom" else [f.dump, lambda: f.contains_many(KEYS)]
     for ask in asks:
         with pytest.raises(FilterLost):
@@ -190,9 +190,9 @@ def test_another_ttl_than_that_on_the_server_is_named(client):
     RedisBloomFilter(client, "g", 1000)
     assert RedisBloomFilter(client, "f").manifest.ttl == 60.0
     assert RedisBloomFilter(client, "f", ttl=60).manifest.ttl == 60.0
-    with pytest.raises(IncompatibleFilters, match=r"ttl .60.0 there, 61.0 asked for"):
+    with pytest.raises(IncompatibleFilters, match=r"ttl .server: 60.0, requested: 61.0"):
         RedisBloomFilter(client, "f", ttl=61)
-    with pytest.raises(IncompatibleFilters, match=r"ttl .0.0 there, 60.0 asked for"):
+    with pytest.raises(IncompatibleFilters, match=r"ttl .server: 0.0, requested: 60.0"):
         RedisBloomFilter(client, "g", ttl=60)
     assert "ttl" not in json.loads(client.get("g:fullbloom"))
     assert "ttl" not in RedisBloomFilter(client, "g").info()
@@ -286,7 +286,7 @@ def test_nodes_with_different_clocks_expire_separately(cluster, monkeypatch, lat
 
     real = strings.read_time
     monkeypatch.setattr(
-        strings, "read_time", lambda key: _shifted(real, key, f._storage.names.manifest, late)
+        strings, "read_time", lambda key: _shift_time(real, key, f._storage.names.manifest, late)
     )
     id_ = f.manifest.id
     deadline = time.monotonic() + SECONDS
@@ -298,7 +298,7 @@ def test_nodes_with_different_clocks_expire_separately(cluster, monkeypatch, lat
     assert f.contains_many(KEYS).all() or f.manifest.expires < time.time() * 1000
 
 
-def _shifted(real, key, manifest, late):
+def _shift_time(real, key, manifest, late):
     return (yield from real(key)) - (0 if key == manifest else late)
 
 

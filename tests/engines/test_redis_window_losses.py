@@ -73,7 +73,7 @@ class Worker:
         return isinstance(error, FilterLost) and "manifest" in str(error)
 
 
-def patience():
+def make_retry():
     return Retry(ConstantBackoff(0.1), 20)
 
 
@@ -83,7 +83,7 @@ def work(port, number, ends):
     client = None
     while client is None:
         with suppress(redis.exceptions.RedisClusterException):  # its node may be on its way back
-            client = redis.RedisCluster(host="127.0.0.1", port=port, retry=patience())
+            client = redis.RedisCluster(host="127.0.0.1", port=port, retry=make_retry())
     while time.time() < ends:
         try:
             there = there or RedisRollingFilter(client, NAME)
@@ -117,7 +117,7 @@ def wait(port, number, ends):
         return worker.seen
 
     async def main():
-        async with redis.asyncio.RedisCluster(host="127.0.0.1", port=port, retry=patience()) as client:
+        async with redis.asyncio.RedisCluster(host="127.0.0.1", port=port, retry=make_retry()) as client:
             result = await asyncio.gather(*(task(client, one) for one in range(3)))
         return dict(sum(result, Counter()))
 
@@ -149,7 +149,7 @@ def breaks(cluster, client, draw):
 def chaos(cluster, ends, done):
     """Breaks something, and now and then clears the window or makes it again."""
     draw = random.Random(5)
-    with cluster.client(retry=patience()) as client:
+    with cluster.client(retry=make_retry()) as client:
         while time.time() < ends:
             with suppress(
                 redis.exceptions.RedisError, redis.exceptions.RedisClusterException, FullbloomError, OSError

@@ -54,9 +54,9 @@ def test_every_surviving_client_of_a_window_notices_a_server_that_went_back(own_
         for ask in (lambda one=one: one.contains_many(range(10_000)), lambda one=one: one.update([1])):
             with pytest.raises(FilterRolledBack, match="went back"):
                 ask()
-        told = one.verify()
-        assert not told
-        assert told.rolled_back
+        result = one.verify()
+        assert not result
+        assert result.rolled_back
     assert all(idle.contains_many(KEYS))
     idle.clear()
     for one in (writer, reader):
@@ -93,7 +93,7 @@ def test_a_generation_that_the_manifest_lacks_is_written_back(client, name):
     there.update(range(1000, 2000))
     after = client.get(f"{name}:fullbloom")
     client.set(f"{name}:fullbloom", before)
-    assert not any(other.contains_many(range(1500, 1600)))  # who opens it now cannot know
+    assert not any(other.contains_many(range(1500, 1600)))  # a client that opens it now cannot know
     there._storage.state.read_at = -1e9
     assert all(there.contains_many(range(2000)))
     assert client.get(f"{name}:fullbloom") == after

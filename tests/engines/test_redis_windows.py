@@ -1,7 +1,8 @@
-"""A window on a server remembers and forgets as one in memory, by the server's clock, whoever writes."""
+"""A window on a server remembers and forgets as one in memory, by the server's clock."""
 
 from __future__ import annotations
 
+import asyncio
 import random
 import threading
 import time
@@ -9,15 +10,18 @@ import time
 import numpy as np
 import pytest
 import redis
+import redis.asyncio
 from engines.clusters import migrate_slot
+from engines.connections import interrupt_replies
 from engines.servers import needs_redis
+from engines.steps import Run
 
 from fullbloom import BloomFilter, IncompatibleFilters, ParameterError, RollingBloomFilter
-from fullbloom.engines.redis import RedisBloomFilter, RedisRollingFilter
+from fullbloom.engines.redis import AsyncRedisRollingFilter, RedisBloomFilter, RedisRollingFilter
 from fullbloom.engines.redis.protocol import generations
-from fullbloom.engines.redis.storage import strings
-from fullbloom.engines.redis.transport import connections
-from fullbloom.errors import FilterLost
+from fullbloom.engines.redis.storage import strings, windows
+from fullbloom.engines.redis.transport import sync_transport
+from fullbloom.errors import EngineRefused, EngineTimeout, FilterLost
 
 pytestmark = needs_redis
 
@@ -61,7 +65,7 @@ def test_windows_forget_as_those_of_memory(client, name, generations, apart, sha
 
 
 def test_keys_and_strings_expire(client, name, monkeypatch):
-    monkeypatch.setattr(generations, "GRACE", 0)
+    monkeypatch.setattr(windows, "GRACE", 0)
     there = RedisRollingFilter(client, name, 1000, window=0.6, generations=3)
     seen = RedisRollingFilter(client, name)
     assert there.add("a")
@@ -148,11 +152,11 @@ def test_the_cells_equal_those_of_a_filter_in_memory(client, name):
     keys = [f"key {i}" for i in range(2000)]
     there.update(keys)
     generation = int(clock.seconds // 1800)
-    strings = [client.get(there._storage.key(generation, shard)) for shard in range(3)]
+    strings = [client.get(there._storage.state.make_key(generation, shard)) for shard in range(3)]
     here = BloomFilter(2000, 1 - (1 - 0.01) ** (1 / 3), layout="blocked", seed=4)
     here.update(keys)
     assert b"".join(string[:-16] for string in strings) == memoryview(here).tobytes()
-    assert all(client.pttl(there._storage.key(generation, shard)) > 3600_000 for shard in range(3))
+    assert all(client.pttl(there._storage.state.make_key(generation, shard)) > 3600_000 for shard in range(3))
 
 
 def test_all_generations_are_read_in_one_round_trip(client, name, monkeypatch):
@@ -164,13 +168,13 @@ def test_all_generations_are_read_in_one_round_trip(client, name, monkeypatch):
         there.add("first")
         assert "first" in other
     for call in ("send", "receive"):
-        real = getattr(connections, call)
+        real = getattr(sync_transport, f"sync_{call}")
 
-        def noted(connection, exchange, *acks, real=real, call=call):
+        def record(connection, exchange, *acks, real=real, call=call):
             log.append((call, exchange))
             return real(connection, exchange, *acks)
 
-        monkeypatch.setattr(connections, call, noted)
+        monkeypatch.setattr(sync_transport, f"sync_{call}", record)
     monkeypatch.setattr(strings, "RAISED_EVERY", 1e9)  # what is done once in a while
     monkeypatch.setattr(generations, "_READ_INTERVAL", 1e9)
     called = []
@@ -180,7 +184,7 @@ def test_all_generations_are_read_in_one_round_trip(client, name, monkeypatch):
         ask()
         assert [call for call, _ in log] == ["send", "receive"]
         assert len(log[0][1].parts) == 4
-    # Nobody has added anything since the generation turned: the manifest goes along.
+    # No client has added a key since the generation began: the manifest is read, too.
     clock.seconds += 1200
     log.clear()
     assert "a" in other
@@ -206,7 +210,9 @@ def test_all_generations_are_read_in_one_round_trip(client, name, monkeypatch):
             same.update(keys)
             assert not same.add_many(keys).any()
             with monkeypatch.context() as patched:
-                patched.setattr(connections, "idle_socket", lambda _: None)  # the client's parser reads
+                patched.setattr(
+                    sync_transport, "sync_find_reader", lambda _: None
+                )  # the client's parser reads
                 assert same.contains_many(keys).all()
                 assert same.contains_many(["a", "c"]) == [True, False]
 
@@ -216,24 +222,11 @@ def test_a_lookup_is_retried_after_a_broken_connection(client, name, monkeypatch
     there = RedisRollingFilter(client, name, 10_000, 1e-6, window=3600)
     keys = np.arange(3000)
     there.add_many(keys[:1000])
-    whole, left = connections._read_socket, [True]
-
-    def received(connected, exchange):
-        if left:
-            left.clear()
-            due = after
-            while due:
-                data = connected.recv(due)
-                exchange.feed(data)
-                due -= len(data)
-            raise ConnectionResetError
-        return whole(connected, exchange)
-
-    monkeypatch.setattr(connections, "_read_socket", received)
+    interrupt_replies(monkeypatch, after)
     assert there.contains_many(keys).tolist() == [True] * 1000 + [False] * 2000
-    left.append(True)
+    interrupt_replies(monkeypatch, after)
     result = there.add_many(keys)
-    assert not result[:1000].any()  # the others may be told that they were there
+    assert not result[:1000].any()  # the others may be reported as known
     assert there.contains_many(keys).all()
 
 
@@ -267,7 +260,7 @@ def test_lost_keys_are_reported(own_server):
     assert (result.keys_checked, result.keys_lost) == (2150, 50)
     assert result.bits_found < result.bits_expected
     generation = int(clock.seconds // 150)
-    client.delete(there._storage.key(generation))
+    client.delete(there._storage.state.make_key(generation))
     result = there.verify()
     assert not result
     assert (result.shards_lost, result.keys_lost) == ((generation,), 150)
@@ -291,7 +284,7 @@ def test_a_window_cleared_by_another_client_is_not_lost(server, name):
         assert there.add(1)
         assert there.verify().keys_checked == 1
         other.clear()
-        # Strings that an add finds gone are made anew, with a time to live.
+        # Strings that an add finds missing are created again, with a time to live.
         assert all(there.add_many(range(100)))
         strings = one.keys(f"{name}:bits*")
         assert strings
@@ -314,7 +307,7 @@ def test_a_window_on_a_cluster_follows_a_slot_that_moves(cluster, name):
         there.update(keys[:3000])
         clock.seconds += 1800
         there.update(keys[3000:6000])
-        moved = there._storage.key(int(clock.seconds // 1800), 1)
+        moved = there._storage.state.make_key(int(clock.seconds // 1800), 1)
         source = cluster.node_of(client, moved)
         masters = [node for node in cluster.nodes if node.client().info("replication")["role"] == "master"]
         target = next(node for node in masters if node is not source)
@@ -335,10 +328,66 @@ def test_invalid_parameters_are_named(client, name):
         with pytest.raises(ParameterError, match=r"window|generations"):
             RedisRollingFilter(client, name, 1000, **wrong)
     RedisRollingFilter(client, name, 1000, window=60)
-    with pytest.raises(IncompatibleFilters, match=r"window .60.0 there, 61.0 asked for"):
+    with pytest.raises(IncompatibleFilters, match=r"window .server: 60.0, requested: 61.0"):
         RedisRollingFilter(client, name, window=61)
     with pytest.raises(IncompatibleFilters, match="is a RedisRollingFilter"):
         RedisBloomFilter(client, name)
     RedisBloomFilter(client, name + "2", 100)
     with pytest.raises(IncompatibleFilters, match="is a RedisBloomFilter"):
         RedisRollingFilter(client, name + "2")
+
+
+def test_a_window_of_many_strings_takes_few_connections(server, name):
+    """asyncio used to send one command of each string over a connection of its own."""
+
+    async def main():
+        async with redis.asyncio.Redis(port=server.port, max_connections=2) as own:
+            filter_ = await AsyncRedisRollingFilter.open(own, name, 100_000, window=3600, shards=64)
+            assert all(await filter_.add_many(range(100)))
+            assert all(await filter_.contains_many(range(100)))
+            await filter_.clear()
+            assert not any(await filter_.contains_many(range(100)))
+            return await filter_.delete()
+
+    assert asyncio.run(main())
+
+
+@pytest.mark.parametrize("shards", [1, 4])
+def test_adding_to_a_window_shorter_than_a_round_trip_is_one_error(client, name, shards):
+    filter_ = RedisRollingFilter(client, name, 1000, window=0.1, generations=16, shards=shards)
+    answer = filter_._transport._answer_all
+
+    def answer_late(requests):
+        time.sleep(0.01)
+        return answer(requests)
+
+    filter_._transport._answer_all = answer_late
+    with pytest.raises(EngineTimeout, match=r"window of 0.1 s|keep changing it"):
+        filter_.add("a")
+
+
+def test_a_user_without_the_permission_to_create_strings_gets_one_error(server, client, name):
+    client.acl_setuser(
+        "reader", enabled=True, passwords="+x", keys="*", commands=["+@all", "-@scripting", "-renamenx"]
+    )
+    RedisRollingFilter(client, name, 1000, window=60)
+    with server.client(username="reader", password="x") as own:
+        filter_ = RedisRollingFilter(own, name)
+        with pytest.raises(EngineRefused, match="does not allow this user"):
+            filter_.add("a")
+        assert "a" not in filter_
+    assert not client.keys(f"*{name}*new:*")
+
+
+def test_a_deleted_window_leaves_no_string_if_the_command_was_sent_twice(client, name):
+    """The server deleted the manifest, and the reply was lost: the second command finds nothing."""
+    other = RedisRollingFilter(client, name, 1000, window=3600)
+    other.add("a")
+    old = RedisRollingFilter(client, name)
+    other.delete()
+    RedisRollingFilter(client, name, 1000, window=3600).add("b")  # which the first object does not know
+    run = Run(client, name, old._storage.delete())
+    run.run_until(lambda _, words: words[0] == b"EVAL")
+    client.delete(f"{name}:fullbloom")
+    assert run.finish()
+    assert client.keys(f"*{name}*") == []

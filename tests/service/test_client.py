@@ -247,7 +247,7 @@ def test_flags_of_too_few_or_too_many_keys_are_a_service_error(false_service, nu
 
 
 def test_a_change_whose_response_is_lost_is_made_once(service):
-    """A proxy passes each request on, and breaks off the first response to it."""
+    """A proxy passes each request on, and closes the connection instead of the first response."""
     host, _, port = service.url.removeprefix("http://").rpartition(":")
     lost = []
 

@@ -1,4 +1,4 @@
-# Generated from async_client.py by scripts/colours.py (`make stubs`); do not edit.
+# Generated from async_client.py by scripts/generate_sync.py (`make stubs`); do not edit.
 
 """`Client`: the filters of a service over HTTP."""
 

@@ -6,17 +6,21 @@ docs/engines/redis.md describes their use. Needs a client, redis-py (``pip insta
 from fullbloom.extras import require_extra
 
 with require_extra("redis"):
-    from fullbloom.engines.redis.filters.async_bitmap import AsyncRedisBitmapFilter
     from fullbloom.engines.redis.filters.async_bloom import AsyncRedisBloomFilter
-    from fullbloom.engines.redis.filters.async_counting import AsyncRedisCountingFilter
-    from fullbloom.engines.redis.filters.async_rolling import AsyncRedisRollingFilter
-    from fullbloom.engines.redis.filters.sync_bitmap import RedisBitmapFilter
+    from fullbloom.engines.redis.filters.async_kinds import (
+        AsyncRedisBitmapFilter,
+        AsyncRedisCountingFilter,
+        AsyncRedisRollingFilter,
+    )
     from fullbloom.engines.redis.filters.sync_bloom import RedisBloomFilter
-    from fullbloom.engines.redis.filters.sync_counting import RedisCountingFilter
-    from fullbloom.engines.redis.filters.sync_rolling import RedisRollingFilter
-    from fullbloom.engines.redis.protocol.bitmap import BitmapVerification
+    from fullbloom.engines.redis.filters.sync_kinds import (
+        RedisBitmapFilter,
+        RedisCountingFilter,
+        RedisRollingFilter,
+    )
     from fullbloom.engines.redis.protocol.plan import Plan
-    from fullbloom.engines.redis.protocol.verify import Verification
+    from fullbloom.engines.redis.storage import Verification
+    from fullbloom.engines.redis.storage.foreign import BitmapVerification
 
 __all__ = [
     "AsyncRedisBitmapFilter",

@@ -2,36 +2,121 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from fullbloom.engines.redis.filters import StoredFilter
-from fullbloom.engines.redis.filters.capacity import LoadWatch
-from fullbloom.engines.redis.filters.domains import KnownDomains
-from fullbloom.engines.redis.protocol import create, load, reshard, verify
-from fullbloom.engines.redis.protocol import open as opening
-from fullbloom.engines.redis.protocol.open import OpenOptions
-from fullbloom.engines.redis.storage.module import open_strings
+from fullbloom.engines.redis.filters import (
+    AsyncKeyBatcher,
+    KnownDomains,
+    LoadWatch,
+    StoredFilter,
+    read_memory,
+    require_same_parameters,
+    require_same_secret,
+)
+from fullbloom.engines.redis.protocol.create import wait_until_ready
+from fullbloom.engines.redis.protocol.open import OpenOptions, parse_acks, plan_filter, require_bloom_filter
+from fullbloom.engines.redis.protocol.plan import LARGE_BATCH, query_run_ids
+from fullbloom.engines.redis.storage import cells
+from fullbloom.engines.redis.storage.foreign import open_strings
 from fullbloom.engines.redis.transport.async_transport import create_transport
-from fullbloom.engines.redis.transport.connections import AsyncKeyBatcher
-from fullbloom.errors import FullbloomError
 
 if TYPE_CHECKING:
     from typing import Self
 
     from fullbloom._core import BloomFilter
     from fullbloom.engines.redis.protocol.plan import Plan
-    from fullbloom.engines.redis.protocol.verify import Verification
+    from fullbloom.engines.redis.storage import Verification
+    from fullbloom.engines.redis.storage.counters import Counters
     from fullbloom.engines.redis.storage.strings import LoadEstimate, Strings
+    from fullbloom.engines.redis.storage.windows import Window
     from fullbloom.engines.redis.transport.async_transport import AsyncTransport
     from fullbloom.keys import Key, Keys
 
-_LARGE_BATCH = 1000
+
+class AsyncServerFilter(StoredFilter):
+    """What the filters have in common that are recorded in a manifest."""
+
+    #: True if the object watches all nodes of a cluster that have shards for restarts.
+    _watches_nodes = True
+    _storage: Strings | Counters | Window
+    _transport: AsyncTransport
+    #: The processes that held the filter when it was opened.
+    _run_ids: tuple[str | None, ...]
+    #: None for filters whose load is not watched.
+    _load_watch: LoadWatch | None = None
+
+    async def _connect(self, client: Any, name: str) -> None:
+        self._transport = await create_transport(client, name)
+        self._run = self._transport.run
+        self._domains = KnownDomains(name)
+
+    async def _query_run_ids(self) -> tuple[str | None, ...]:
+        is_single = self._transport.is_single or not self._watches_nodes
+        return await self._run(query_run_ids(self._storage.names, is_single=is_single))
+
+    async def _watch_load(self) -> None:
+        """Measure the load now and then; warn once if the filter is over capacity."""
+        watch = self._load_watch
+        if watch is not None and watch.is_due():
+            await self._run(watch.measure())
+
+    async def _verify(self) -> Verification:
+        restarted = await self._query_run_ids() != self._run_ids
+        return await self._run(self._storage.verify(restarted=restarted))
 
 
-class AsyncRedisBloomFilter(StoredFilter):
+class AsyncServerSet(AsyncServerFilter):
+    """A filter to which keys are added, and in which they are looked up."""
+
+    _storage: Strings | Window
+
+    def _create_batchers(self) -> None:
+        self._adds = AsyncKeyBatcher(partial(self._send_hashes, adding=True))
+        self._lookups = AsyncKeyBatcher(partial(self._send_hashes, adding=False))
+
+    async def _send_hashes(self, hashes: bytes, *, adding: bool) -> bytes:
+        return await self._run(self._storage.run_hashes(hashes, adding=adding))
+
+    async def add(self, key: Key, /) -> bool:
+        """Add a key; True if it was certainly new. One round trip."""
+        new = bool(await self._adds.put(self._storage.hash_key(key)))
+        self._domains.record_key(key)
+        await self._watch_load()
+        return new
+
+    async def contains(self, key: Key, /) -> bool:  # blocking: __contains__
+        """Return whether a key was probably added. One round trip."""
+        found = bool(await self._lookups.put(self._storage.hash_key(key)))
+        self._domains.look_up_key(key, found)
+        return found
+
+    async def update(self, /, *keys: Keys) -> None:
+        """Add the keys of each batch; nulls are skipped."""
+        for batch in keys:
+            await self._run(self._storage.run_batch(batch, adding=True, answer=False))
+            self._domains.record_batch(batch)
+            await self._watch_load()
+
+    async def add_many(self, keys: Any) -> Any:
+        """Add many keys; return for each whether it was new, in the container type of the keys.
+
+        Takes 9 bytes of memory a key. Keys before a failure are added.
+        """
+        new = await self._run(self._storage.run_batch(keys, adding=True))
+        self._domains.record_batch(keys)
+        await self._watch_load()
+        return new
+
+    async def contains_many(self, keys: Any) -> Any:
+        """Return, for each key, whether it was probably added, in the container type of the keys."""
+        found = await self._run(self._storage.run_batch(keys, adding=False))
+        self._domains.look_up_batch(keys, found)
+        return found
+
+
+class AsyncRedisBloomFilter(AsyncServerSet):
     """An approximate set of keys that all clients of a Redis or Valkey server share.
 
     In asyncio it is created by ``open``, over a client of redis.asyncio for one server or a cluster. Its
@@ -58,7 +143,7 @@ class AsyncRedisBloomFilter(StoredFilter):
     nothing; the next add recreates it with the same parameters, for another hour.
 
     A filter that takes keys beyond its capacity is reported once (CapacityWarning), and by ``over_capacity``:
-    each object asks the server for the number of set bits now and then.
+    each object queries the number of set bits now and then.
 
     An object that added or found keys of some types warns once (KeyDomainWarning) when keys of another type
     are looked up and absent.
@@ -75,7 +160,7 @@ class AsyncRedisBloomFilter(StoredFilter):
 
     _SHOWN = ("capacity", "fpr", "shards")
     _storage: Strings
-    _transport: AsyncTransport
+    _load_watch: LoadWatch
 
     @classmethod
     async def open(  # blocking: __init__
@@ -97,7 +182,7 @@ class AsyncRedisBloomFilter(StoredFilter):
         acks: int = 0,
     ) -> Self:
         """Open or create the filter."""
-        confirmed = opening.parse_acks(acks)
+        confirmed = parse_acks(acks)
         options = OpenOptions(
             name,
             capacity,
@@ -118,22 +203,19 @@ class AsyncRedisBloomFilter(StoredFilter):
         return self
 
     async def _open(self, client: Any, options: OpenOptions, data: memoryview | None = None) -> None:
-        self._transport = await create_transport(client, options.name)
-        self._run = self._transport.run
-        options = replace(options, spread=self._transport.shards())
+        await self._connect(client, options.name)
+        options = replace(options, spread=self._transport.count_default_shards())
         self._storage = await self._run(open_strings(options, data))
         self._run_ids = await self._query_run_ids()
-        self._domains = KnownDomains(options.name)
-        self._load_watch = LoadWatch(options.name, self._storage.manifest)
-        self._adds = AsyncKeyBatcher(partial(self._send_hashes, adding=True))
-        self._lookups = AsyncKeyBatcher(partial(self._send_hashes, adding=False))
+        self._load_watch = LoadWatch(self._storage)
+        self._create_batchers()
 
     @classmethod
     async def find(cls, client: Any, name: str, *, secret: bytes | None = None) -> Self | None:
         """Return the filter ``name``, or None if it does not exist."""
         options = OpenOptions(name, secret=secret)
         transport = await create_transport(client, name)
-        if await transport.run(create.wait_until_ready(name)) is None:
+        if await transport.run(wait_until_ready(name)) is None:
             return None
         self = cls.__new__(cls)
         await self._open(client, options)
@@ -156,15 +238,15 @@ class AsyncRedisBloomFilter(StoredFilter):
         Pass its secret, if it has one. Other clients find the filter once it has its bits. Raises
         IncompatibleFilters if a filter ``name`` exists with other parameters; one with the same is reloaded.
         """
-        options = OpenOptions.of(
+        options = OpenOptions.from_filter(
             name, filter, shards=shards, secret=secret, allow_eviction=allow_eviction, ttl=ttl
         )
-        load.require_same_secret(options, filter)
+        require_same_secret(options, filter)
         self = cls.__new__(cls)
         await self._open(client, options, memoryview(filter).cast("B"))
         if not self._storage.is_new:
             await self.load(filter)
-        self._domains.note_filter(filter)
+        self._domains.record_filter(filter)
         return self
 
     @classmethod
@@ -177,127 +259,80 @@ class AsyncRedisBloomFilter(StoredFilter):
         shards: int | None = None,
         layout: str | None = None,
         scheme: str | None = None,
-        batch: int = _LARGE_BATCH,
+        batch: int = LARGE_BATCH,
         name: str = "plan",
     ) -> Plan:
         """Estimate the memory of a new filter on the server, and the traffic of batches of ``batch`` keys.
 
-        Creates nothing. Each node of a cluster that would get shards is asked; ``name`` decides which.
+        Creates nothing. Each node of a cluster that would get shards is queried; ``name`` decides which.
         """
         options = OpenOptions(name, capacity, fpr, shards, layout=layout, scheme=scheme)
         transport = await create_transport(client, options.name)
-        return await transport.run(opening.plan_filter(replace(options, spread=transport.shards()), batch))
-
-    async def _send_hashes(self, hashes: bytes, *, adding: bool) -> bytes:
-        return await self._run(self._storage.each(hashes, adding=adding))
-
-    async def _watch_load(self) -> None:
-        """Ask the server now and then whether the filter is over capacity; warn once."""
-        num_new = self._storage.num_new
-        if self._load_watch.start(num_new):
-            try:
-                with suppress(FullbloomError):  # the add succeeded
-                    self._load_watch.take(await self._load(), num_new)
-            finally:
-                self._load_watch.end()
+        return await transport.run(
+            plan_filter(replace(options, spread=transport.count_default_shards()), batch)
+        )
 
     @property
     def over_capacity(self) -> bool:
-        """True if the filter held more keys than its capacity, at a rate above its target, when last asked.
+        """True if the filter held more keys than its capacity, at a higher rate, when last measured.
 
-        An object that adds keys asks the server with its first key, and then after at most a sixteenth of
+        An object queries the server with the first key that it adds, and then after at most a sixteenth of
         the capacity in new keys of its own; it warns once (CapacityWarning).
         """
         return self._load_watch.is_over
 
-    async def add(self, key: Key, /) -> bool:
-        """Add a key; True if it was certainly new. One round trip."""
-        new = bool(await self._adds.put(self._storage.cells.one(key).hashes))
-        self._domains.note_key(key)
-        await self._watch_load()
-        return new
-
-    async def contains(self, key: Key, /) -> bool:  # blocking: __contains__
-        """Return whether a key was probably added. One round trip."""
-        found = bool(await self._lookups.put(self._storage.cells.one(key).hashes))
-        self._domains.look_up_key(key, found)
-        return found
-
-    async def update(self, /, *keys: Keys) -> None:
-        """Add the keys of each batch; nulls are skipped."""
-        for batch in keys:
-            await self._run(self._storage.many(batch, adding=True, answer=False))
-            self._domains.note_many(batch)
-            await self._watch_load()
-
-    async def add_many(self, keys: Any) -> Any:
-        """Add many keys; answer for each whether it was new, in the caller's kind.
-
-        Takes 9 bytes of memory a key. Keys before a failure are added.
-        """
-        new = await self._run(self._storage.many(keys, adding=True))
-        self._domains.note_many(keys)
-        await self._watch_load()
-        return new
-
-    async def contains_many(self, keys: Any) -> Any:
-        """Tell for each key whether it was probably added, in the caller's kind."""
-        found = await self._run(self._storage.many(keys, adding=False))
-        self._domains.look_up_many(keys, found)
-        return found
-
     async def add_hashed(self, hashes: Any) -> Any:
         """As ``add_many``, for 64-bit hashes from ``hash_many`` with this filter's seed and secret."""
-        new = await self._run(self._storage.hashed(hashes, adding=True))
-        self._domains.note_hashes()
+        new = await self._run(self._storage.run_hashed_batch(hashes, adding=True))
+        self._domains.record_hashes()
         await self._watch_load()
         return new
 
     async def contains_hashed(self, hashes: Any) -> Any:
         """As ``contains_many``, for 64-bit hashes: a list, a NumPy array or another buffer of them."""
-        return await self._run(self._storage.hashed(hashes, adding=False))
+        return await self._run(self._storage.run_hashed_batch(hashes, adding=False))
 
     async def merge(self, other: BloomFilter | AsyncRedisBloomFilter) -> None:  # blocking: __ior__
         """Add the keys of another filter with the same parameters, in memory or on a server."""
         if isinstance(other, AsyncRedisBloomFilter):
-            load.require_same_parameters(self.name, self.manifest, other.manifest)
+            require_same_parameters(self.name, self.manifest, other.manifest)
             if not await self._merge_on_server(other):
                 await self._merge_cells(await other.dump())
-            self._domains.note_hashes()  # its keys may be of any type
+            self._domains.record_hashes()  # its keys may be of any type
         else:
             await self._merge_cells(other)
-            self._domains.note_filter(other)
+            self._domains.record_filter(other)
 
     async def _merge_cells(self, other: BloomFilter) -> None:
-        await self._run(load.merge(self._storage, load.cells_in_memory(self._storage, other)))
+        await self._run(cells.merge(self._storage, read_memory(self._storage, other)))
 
     async def _merge_on_server(self, other: AsyncRedisBloomFilter) -> bool:
         """Merge a filter on the same server; False if its cells have to pass through memory."""
-        if not self._transport.whole or other._transport.client is not self._transport.client:
+        if not self._transport.is_single or other._transport.client is not self._transport.client:
             return False
-        return await self._run(load.merge_on_server(self._storage, other._storage))
+        return await self._run(cells.merge_on_server(self._storage, other._storage))
 
     async def dump(self) -> BloomFilter:
         """Return the filter in memory, with the same bits. Keys added meanwhile may be missing."""
-        return await self._run(load.dump(self._storage))
+        return await self._run(cells.dump(self._storage))
 
     async def load(self, filter: BloomFilter) -> None:  # noqa: A002
         """Replace the cells on the server by those of a filter in memory.
 
         Each string changes atomically. A filter with a ttl keeps its expiry.
         """
-        self._storage.need_cells("load()")
-        opening.require_bloom_filter(filter)
-        await self._run(reshard.replace_cells(self._storage, load.cells_in_memory(self._storage, filter)))
+        self._storage.require_cells("load()")
+        require_bloom_filter(filter)
+        await self._run(cells.replace_cells(self._storage, read_memory(self._storage, filter)))
         self._domains.forget()
-        self._load_watch.forget(self._storage.num_new)
-        self._domains.note_filter(filter)
+        self._load_watch.forget()
+        self._domains.record_filter(filter)
 
     async def clear(self) -> None:
         """Remove all keys; each string changes atomically. A filter with a ttl starts a new one."""
-        await self._run(reshard.replace_cells(self._storage, None))
+        await self._run(cells.replace_cells(self._storage, None))
         self._domains.forget()
-        self._load_watch.forget(self._storage.num_new)
+        self._load_watch.forget()
 
     async def reshard(self, shards: int) -> None:
         """Change the number of shards, while clients add and look up keys.
@@ -306,11 +341,11 @@ class AsyncRedisBloomFilter(StoredFilter):
         client stops on the way, all clients still read correctly, and the next call continues. All cells pass
         through this client. ``verify`` does not know keys from before.
         """
-        await self._run(reshard.reshard(self._storage, shards))
+        await self._run(cells.reshard(self._storage, shards))
 
     async def delete(self) -> bool:
         """Delete the filter from the server; True if it existed."""
-        return await self._run(reshard.delete(self._storage))
+        return await self._run(cells.delete(self._storage))
 
     async def fpr(self) -> float:
         """Model rate of false positives at the present load; the server counts bits, 1 ms for 10 MB.
@@ -326,7 +361,7 @@ class AsyncRedisBloomFilter(StoredFilter):
 
     async def fill(self) -> float:  # blocking: property
         """Share of set bits; the server counts them."""
-        self._storage.need_cells("fill")
+        self._storage.require_cells("fill")
         return (await self._load()).fill or 0.0
 
     async def _load(self) -> LoadEstimate:
@@ -339,11 +374,7 @@ class AsyncRedisBloomFilter(StoredFilter):
         added: a server that restarts without its latest data, or a replica that takes over, has lost the
         latest keys.
         """
-        restarted = await self._query_run_ids() != self._run_ids
-        return await self._run(verify.verify_filter(self._storage, restarted=restarted))
-
-    async def _query_run_ids(self) -> tuple[str | None, ...]:
-        return await self._run(verify.query_run_ids(self._storage.names, whole=self._transport.whole))
+        return await self._verify()
 
     async def info(self) -> dict[str, Any]:
         """Return the filter's parameters and present load."""

@@ -10,7 +10,7 @@ state that the next client completes. Clients that find "building" wait. Deletin
 Clients resend commands that may have been executed before a connection broke. The id of the manifest and the
 tags of strings show the second time what the first one did.
 
-A manifest is replaced only if it is still the one that the writer knew (`swap_manifest`), so a client that
+A manifest is replaced only if it is still the one that the writer knew (`advance_manifest`), so a client that
 was paused overwrites nothing. Each change of the strings first takes a generation of the manifest, which no
 other change then has, and no string returns to an earlier generation.
 """
@@ -21,55 +21,62 @@ import secrets
 import time
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
-from fullbloom.engines.redis.protocol import errors
-from fullbloom.engines.redis.protocol.keys import Names, colocated_key
-from fullbloom.engines.redis.protocol.manifest import (
-    CLOSING,
-    DELETING,
-    MODULE,
-    OWNER_BYTES,
-    READY,
-    Manifest,
-    expiry_command,
-    parse_manifest,
-    read_generation,
-)
-from fullbloom.engines.redis.protocol.requests import (
-    QueryTimeout,
+from fullbloom.engines.redis.protocol import (
+    MAX_ATTEMPTS,
+    Call,
     Sleep,
     Steps,
     call,
     change_if_equal,
     change_with_expiry,
+    contention_error,
+    interruption_error,
+    loss_error,
+    parse_number,
+    query_wait_limit,
     read_number,
     read_part,
     read_time,
     read_value,
     try_call,
+    try_script,
+)
+from fullbloom.engines.redis.protocol.manifest import (
+    BUILDING,
+    CLOSING,
+    DELETING,
+    MODULE,
+    OWNER_BYTES,
+    READY,
+    TAG_BYTES,
+    Manifest,
+    Names,
+    make_colocated_key,
+    make_expiry_command,
+    parse_manifest,
+    read_generation,
 )
 from fullbloom.errors import EngineError, EngineNameTaken, EngineTimeout, EngineUnavailable, FullbloomError
 
 if TYPE_CHECKING:
-    from fullbloom._core import WireCells
+    from collections.abc import Iterable, Iterator
 
-#: Milliseconds within which a filter must be created.
-_BUILD_TTL = 60_000
-#: Seconds to wait for another client, unless this client's own timeout is shorter.
-_MAX_WAIT = 10.0
+    from fullbloom._core import WireCells, WireCounters
+
+#: Milliseconds that a key lives which no client reads: one under construction, or one that was replaced.
+TEMPORARY_TTL = 60_000
 _WAIT = 0.05
 #: Seconds after which a deletion that another client began counts as abandoned.
 _DELETION_TIMEOUT = 2.0
-#: Attempts at a change while other clients keep changing the filter.
-_MAX_ATTEMPTS = 100
 #: Attempts that are made even if the client's timeout is over.
 _MIN_ATTEMPTS = 10
 #: Bytes sent or fetched at a time.
 PIECE = 1 << 20
 
 
-class _NewString(NamedTuple):
+class NewString(NamedTuple):
     """A string being created: its temporary key, its final one, and its tag, b"" if it has none."""
 
     temporary: bytes
@@ -84,20 +91,13 @@ class Overtaken(Exception):
 
 def read_manifest(name: str) -> Steps[tuple[bytes, Manifest] | None]:
     """Return the manifest of a name, as bytes and parsed; None if it does not exist."""
-    key = Names(name).manifest
-    data = yield from read_value(key)
+    data = yield from read_value(Names(name).manifest)
     return None if data is None else (data, parse_manifest(name, data))
-
-
-def wait_limit() -> Steps[float]:
-    """Return how many seconds to wait for another client."""
-    (seconds,) = yield [QueryTimeout()]
-    return _MAX_WAIT if seconds is None else min(_MAX_WAIT, seconds)
 
 
 def wait_until_ready(name: str) -> Steps[Manifest | None]:
     """Return the manifest of a filter once it is ready; None if the filter does not exist."""
-    start, limit = time.monotonic(), (yield from wait_limit())
+    start, limit = time.monotonic(), (yield from query_wait_limit())
     while True:
         stored = yield from read_manifest(name)
         if stored is None:
@@ -123,37 +123,39 @@ def read_same_manifest(name: str, known: Manifest) -> Steps[Manifest | None]:
     return stored[1] if stored is not None and stored[1].id == known.id else None
 
 
-def swap_manifest(name: str, known: Manifest, after: Manifest) -> Steps[bool]:
-    """Replace the manifest if it is still ``known``; False if it has changed, or is gone."""
-    key, stored = Names(name).manifest, (yield from read_manifest(name))
-    if stored is None:
-        return False
-    data, new = stored[0], after.to_bytes()
-    if data == new:  # sent twice
+def swap_manifest(name: str, stored: bytes, after: Manifest) -> Steps[bool]:
+    """Replace the manifest if its bytes are still ``stored``; False if it has changed, or is gone."""
+    key, new = Names(name).manifest, after.to_bytes()
+    options = (b"PXAT", after.expires) if after.ttl else ()
+    if (yield from change_if_equal(key, stored, b"SET", key, new, *options)):
         return True
-    if stored[1] != known:
-        return False
-    if (yield from change_if_equal(key, data, b"SET", key, new, *after.set_options)):
-        return True
-    return (yield from read_value(key)) == new  # sent twice
+    return (yield from read_value(key)) == new  # the command was resent
+
+
+def advance_manifest(name: str, known: Manifest, after: Manifest) -> Steps[bool]:
+    """Replace the manifest if it is still ``known``, or ``after`` already; False for any other."""
+    stored = yield from read_manifest(name)
+    if stored is None or stored[1] != known:
+        return stored is not None and stored[1] == after
+    return (yield from swap_manifest(name, stored[0], after))
 
 
 def create_filter(
-    name: str, manifest: Manifest, cells: WireCells, data: bytes | memoryview | None = None
+    name: str, manifest: Manifest, cells: WireCells | WireCounters, data: bytes | memoryview | None = None
 ) -> Steps[Manifest]:
     """Create a filter, empty or with the cells in ``data``; return its manifest.
 
     If another client created the filter meanwhile, returns the manifest of that one.
     """
-    key, start, limit = Names(name).manifest, time.monotonic(), (yield from wait_limit())
-    for attempt in range(_MAX_ATTEMPTS):
+    key, start, limit = Names(name).manifest, time.monotonic(), (yield from query_wait_limit())
+    for attempt in range(MAX_ATTEMPTS):
         if attempt >= _MIN_ATTEMPTS and time.monotonic() - start >= limit:
             break
         if manifest.ttl:
-            manifest = replace(manifest, expires=(yield from _expiry_from_now(key, manifest.ttl)))
-        first, strings = manifest.to_bytes(), list[_NewString]()
+            manifest = replace(manifest, expires=(yield from _compute_expiry(key, manifest.ttl)))
+        first, strings = manifest.to_bytes(), list[NewString]()
         try:
-            won = yield from try_call(key, b"SET", key, first, b"NX", b"PX", _BUILD_TTL)
+            won = yield from try_call(key, b"SET", key, first, b"NX", b"PX", TEMPORARY_TTL)
             if won or (yield from read_value(key)) == first:
                 yield from _create_strings(name, manifest, cells, data, strings)
                 return (yield from _finish(name, manifest))
@@ -169,52 +171,109 @@ def create_filter(
     raise EngineTimeout(f"filter {name!r}: other clients keep creating and deleting it; try again")
 
 
-def _expiry_from_now(key: bytes, ttl: float) -> Steps[int]:
+def _compute_expiry(key: bytes, ttl: float) -> Steps[int]:
     return (yield from read_time(key)) + round(ttl * 1000)
+
+
+class Renewal:
+    """Renews the times to live of keys under construction, long before they end."""
+
+    def __init__(self, manifest: tuple[bytes, bytes] | None = None) -> None:
+        """Take the key and the value of the manifest under construction, if it expires, too."""
+        self.keys: set[bytes] = set()
+        self._manifest = manifest
+        self._renewed = time.monotonic()
+
+    def renew_if_due(self) -> Steps[None]:
+        """Renew all if a quarter of the time to live is over."""
+        if time.monotonic() - self._renewed < TEMPORARY_TTL / 4000:
+            return
+        self._renewed = time.monotonic()
+        if self._manifest is not None:
+            key, value = self._manifest  # another client may have deleted it, and created another filter
+            yield from change_if_equal(key, value, b"PEXPIRE", key, TEMPORARY_TTL)
+        yield [Call(key, (b"PEXPIRE", key, TEMPORARY_TTL)) for key in sorted(self.keys)]
+
+
+def split_cells(
+    cells: WireCells | WireCounters, shard: int, data: bytes | memoryview | None
+) -> Iterator[tuple[int, bytes]]:
+    """Return the pieces of a shard's cells in ``data``, as they are sent, with their offsets."""
+    if data is not None:
+        start, nbytes = cells.range(shard)
+        view = memoryview(data)[start : start + nbytes]
+        for at in range(0, nbytes, PIECE):
+            yield at, cast("WireCells", cells).reorder(view[at : at + PIECE])  # counters are only cleared
+
+
+def write_string(new: NewString, renewal: Renewal, pieces: Iterable[tuple[int, bytes]] = ()) -> Steps[None]:
+    """Write a string under its temporary key: zeros or pieces of cells, and the tag.
+
+    If it expires while it is written, what is written after that has no tag.
+    """
+    key = new.temporary
+    renewal.keys.add(key)
+    yield from call(key, b"SET", key, b"", b"PX", TEMPORARY_TTL)
+    yield from call(key, b"SETRANGE", key, new.nbytes, new.tag)
+    for at, piece in pieces:
+        yield from renewal.renew_if_due()
+        yield from call(key, b"SETRANGE", key, at, piece)
+    yield from renewal.renew_if_due()
+
+
+def claim_name(new: NewString) -> Steps[bytes]:
+    """Rename a string to its final key if that is free; return the tag of the string that has the key then.
+
+    A resent command finds the string renamed. b"" if the string expired before.
+    """
+    refused = None
+    try:
+        is_renamed = yield from try_call(new.key, b"RENAMENX", new.temporary, new.key)
+    except (EngineTimeout, EngineUnavailable):
+        raise
+    except EngineError as error:  # it was renamed or has expired; or the command is refused
+        is_renamed, refused = False, error
+    tag = yield from read_part(new.key, new.nbytes, TAG_BYTES)
+    if is_renamed and tag[:OWNER_BYTES] != new.tag[:OWNER_BYTES]:
+        yield from call(new.key, b"UNLINK", new.key)
+        return b""
+    if refused is not None and not tag and (yield from read_number(new.temporary, b"EXISTS", new.temporary)):
+        raise refused
+    return tag
 
 
 def _create_strings(
     name: str,
     manifest: Manifest,
-    cells: WireCells,
+    cells: WireCells | WireCounters,
     data: bytes | memoryview | None,
-    strings: list[_NewString],
+    strings: list[NewString],
 ) -> Steps[None]:
     """Create the strings; those that may exist are appended to ``strings``."""
-    names = Names.of(name, manifest)
+    names = Names.from_manifest(name, manifest)
     if manifest.backend == MODULE:
-        strings.append(_NewString(names.bits[0], names.bits[0], 0, b""))
+        strings.append(NewString(names.bits[0], names.bits[0], 0, b""))
         yield from _reserve(names.bits[0], manifest)
         return
+    renewal = Renewal((names.manifest, manifest.to_bytes()))
     for shard, key in enumerate(names.bits):
-        temporary = colocated_key(key, b"new:" + manifest.id.encode())
-        strings.append(_NewString(temporary, key, cells.range(shard)[1], manifest.tag(shard)))
-        yield from write_string(temporary, manifest.tag(shard), cells, shard, data)
-        if not (yield from _claim_name(strings[-1])):
+        temporary = make_colocated_key(key, b"new:" + manifest.id.encode())
+        new = NewString(temporary, key, cells.range(shard)[1], manifest.make_tag(shard))
+        strings.append(new)
+        yield from write_string(new, renewal, split_cells(cells, shard, data))
+        tag = yield from claim_name(new)
+        if not tag:
+            raise interruption_error(name, TEMPORARY_TTL // 1000)
+        if not manifest.is_own(shard, tag):
             raise EngineNameTaken(
                 f"filter {name!r}: the server has a key {key.decode()!r} but no filter of this name; delete "
                 "that key, or choose another name"
             )
-        if data is not None:  # writing it may take longer than the time to live
-            for existing in (names.manifest, *(one.key for one in strings)):
-                yield from call(existing, b"PEXPIRE", existing, _BUILD_TTL)
+        renewal.keys.remove(temporary)
+        renewal.keys.add(key)
 
 
-def _claim_name(one: _NewString) -> Steps[bool]:
-    """Rename a string to its final key if that is free; a resent command finds it renamed."""
-    try:
-        if (yield from try_call(one.key, b"RENAMENX", one.temporary, one.key)):
-            return True
-    except (EngineTimeout, EngineUnavailable):
-        raise
-    except EngineError:
-        if not (yield from _has_name(one)):
-            raise
-        return True
-    return (yield from _has_name(one))
-
-
-def _has_name(one: _NewString) -> Steps[bool]:
+def _has_name(one: NewString) -> Steps[bool]:
     """Return whether a string has its final key."""
     if not one.tag:
         return bool((yield from read_number(one.key, b"EXISTS", one.key)))
@@ -224,80 +283,76 @@ def _has_name(one: _NewString) -> Steps[bool]:
 def _finish(name: str, manifest: Manifest) -> Steps[Manifest]:
     """Record that all strings exist, and set their final time to live."""
     key, closing = Names(name).manifest, manifest.with_state(CLOSING)
-    if (yield from swap_manifest(name, manifest, closing)):
+    if (yield from advance_manifest(name, manifest, closing)):
         closed = yield from _close(name, closing)
+        if closed is not None and closed.state != READY:  # another client deletes it already
+            closed = yield from wait_until_ready(name)
         if closed is not None:
             return closed
     if manifest.ttl and (yield from read_time(key)) >= manifest.expires:
         raise EngineTimeout(
             f"filter {name!r}: its ttl of {manifest.ttl} s was over before it was created; give it more"
         )
-    raise errors.loss(name, "the strings that were created so far")
+    raise loss_error(name, "the strings that were created so far")
 
 
 def _reserve(key: bytes, manifest: Manifest) -> Steps[None]:
     """Create a filter of the server's own, under a key that only this client has."""
-    rate, expiry = repr(manifest.fpr).encode(), (b"PEXPIRE", _BUILD_TTL)
+    rate, expiry = repr(manifest.fpr).encode(), (b"PEXPIRE", TEMPORARY_TTL)
     try:
         yield from change_with_expiry(key, expiry, b"BF.RESERVE", key, rate, manifest.capacity)
-
     except (EngineTimeout, EngineUnavailable):
         raise
     except EngineError:
-        if not (yield from try_call(key, b"PEXPIRE", key, _BUILD_TTL)):
+        if not (yield from try_call(key, b"PEXPIRE", key, TEMPORARY_TTL)):
             raise
 
 
 def _close(name: str, manifest: Manifest) -> Steps[Manifest | None]:
-    """Set the strings' final time to live; None if they had expired before, so no client had the filter."""
-    names, (command, *when) = Names.of(name, manifest), expiry_command(manifest)
+    """Set the strings' final time to live, and record that the filter is ready; return the manifest.
+
+    None if strings had expired before, so that no client had the filter.
+    """
+    names, after = Names.from_manifest(name, manifest), manifest.with_state(READY)
+    command, *when = make_expiry_command(manifest)
     for key in names.bits:
         yield from call(key, command, key, *when)
         if not (yield from read_number(key, b"EXISTS", key)):
-            yield from _delete_keys(name, manifest)
-            return None
-    ready = manifest.with_state(READY)
-    if (yield from swap_manifest(name, manifest, ready)):
-        return ready
-    return (yield from read_same_manifest(name, manifest))  # another client has closed it, and perhaps more
+            after = manifest.with_state(DELETING)
+            break
+    if (yield from advance_manifest(name, manifest, after)):
+        if after.state == READY:
+            return after
+        yield from _delete_keys(name, after)
+        return None
+    # Another client has closed it, and perhaps more.
+    current = yield from read_same_manifest(name, manifest)
+    if current is not None and not current.uses_layout(manifest.layout_version):
+        yield [Call(key, (b"PEXPIRE", key, TEMPORARY_TTL)) for key in names.bits]
+    return current
 
 
-def _roll_back(name: str, manifest: Manifest, strings: list[_NewString]) -> Steps[Manifest | None]:
+def _roll_back(name: str, manifest: Manifest, strings: list[NewString]) -> Steps[Manifest | None]:
     """Delete what was created, as far as the server can be reached; the rest expires.
 
     If other clients may have the filter by now, completes it instead, and returns its manifest.
     """
     with suppress(FullbloomError):
-        key = Names(name).manifest
-        data = yield from read_value(key)
-        if data in {manifest.with_state(state).to_bytes() for state in (CLOSING, READY)}:
+        current = yield from read_same_manifest(name, manifest)
+        if current is not None and current.state not in {BUILDING, DELETING}:
             return (yield from wait_until_ready(name))
         for one in strings:
             yield from call(one.temporary, b"UNLINK", one.temporary)
             with suppress(EngineNameTaken):  # another program has that key
                 if (yield from _has_name(one)):
                     yield from call(one.key, b"UNLINK", one.key)
-        if data == manifest.to_bytes():
-            yield from change_if_equal(key, data, b"DEL", key)
+        key = Names(name).manifest
+        yield from change_if_equal(key, manifest.to_bytes(), b"DEL", key)
     return None
 
 
-def write_string(
-    key: bytes, tag: bytes, cells: WireCells, shard: int, data: bytes | memoryview | None
-) -> Steps[None]:
-    """Write a string that expires: the cells of ``data``, or zeros, and the tag."""
-    start, nbytes = cells.range(shard)
-    yield from call(key, b"SET", key, b"", b"PX", _BUILD_TTL)
-    yield from call(key, b"SETRANGE", key, nbytes, tag)
-    if data is not None:
-        view = memoryview(data)[start : start + nbytes]
-        for at in range(0, nbytes, PIECE):
-            yield from call(key, b"SETRANGE", key, at, cells.reorder(view[at : at + PIECE]))
-            yield from call(key, b"PEXPIRE", key, _BUILD_TTL)
-
-
 def replace_strings(
-    name: str, manifest: Manifest, cells: WireCells, data: bytes | memoryview | None = None
+    name: str, manifest: Manifest, cells: WireCells | WireCounters, data: bytes | memoryview | None = None
 ) -> Steps[Manifest]:
     """Replace the cells by those in ``data``, or by zeros, one string at a time and each atomically.
 
@@ -307,52 +362,58 @@ def replace_strings(
     A filter of the server's own has no tag that shows its generation. It is replaced in an odd generation of
     the manifest, which the next even one follows: only in the odd one may it hold fewer keys than before.
     """
-    names = Names.of(name, manifest)
-    after = manifest.next_generation()
-    if manifest.backend == MODULE and not is_clearing(after):
-        after = after.next_generation()
-    token = secrets.token_hex(8).encode()
-    temporary = [colocated_key(key, b"new:" + token) for key in names.bits]
+    names, after = Names.from_manifest(name, manifest), manifest.with_next_generation()
+    if manifest.backend == MODULE and not after.is_clearing:
+        after = after.with_next_generation()
+    after = replace(after, other_layout_version=secrets.randbits(31))
+    token, renewal = secrets.token_hex(8).encode(), Renewal()
+    new = [
+        NewString(
+            make_colocated_key(key, b"new:" + token),
+            key,
+            cells.range(shard)[1],
+            b"" if manifest.backend == MODULE else after.make_tag(shard),
+        )
+        for shard, key in enumerate(names.bits)
+    ]
     try:
-        for shard, key in enumerate(temporary):
+        for shard, one in enumerate(new):
             if manifest.backend == MODULE:
-                yield from _reserve(key, after)
+                yield from _reserve(one.temporary, after)
             else:
-                yield from write_string(key, after.tag(shard), cells, shard, data)
+                yield from write_string(one, renewal, split_cells(cells, shard, data))
         # From here on no other client has this generation; strings of an earlier one still belong to this
         # filter, so stopping anywhere below does no harm.
         yield from _take_generation(name, manifest, after)
-        final = after.next_generation() if manifest.backend == MODULE else after
+        final = after.with_next_generation() if manifest.backend == MODULE else after
         if data is None and manifest.ttl:
-            final = replace(final, expires=(yield from _expiry_from_now(names.manifest, manifest.ttl)))
-        for shard, (key, new) in enumerate(zip(names.bits, temporary, strict=True)):
-            tag = b"" if manifest.backend == MODULE else after.tag(shard)
-            yield from _replace_string(_NewString(new, key, cells.range(shard)[1], tag), final)
+            final = replace(final, expires=(yield from _compute_expiry(names.manifest, manifest.ttl)))
+        for one in new:
+            yield from _replace_string(name, one, final)
+            renewal.keys.discard(one.temporary)
+            yield from renewal.renew_if_due()
         if final != after:
             yield from _take_generation(name, after, final)
     except (FullbloomError, Overtaken):
         with suppress(FullbloomError):
-            for key in temporary:
-                yield from call(key, b"UNLINK", key)
+            for one in new:
+                yield from call(one.temporary, b"UNLINK", one.temporary)
         raise
     return final
 
 
-def is_clearing(manifest: Manifest) -> bool:
-    """Return whether a filter of the server's own is being cleared, or a client stopped while it did so."""
-    return manifest.backend == MODULE and manifest.generation % 2 == 1
-
-
 def _take_generation(name: str, manifest: Manifest, after: Manifest) -> Steps[None]:
-    if not (yield from swap_manifest(name, manifest, after)):
+    if not (yield from advance_manifest(name, manifest, after)):
         raise Overtaken
 
 
-#: Renames KEYS[2] to KEYS[1] unless that has a later generation, and sets its time to live.
+#: Renames KEYS[2] to KEYS[1] unless that has a later generation (0), and sets its time to live; -1 if KEYS[2]
+#: has another tag or is gone.
 _REPLACE = (
     b"local tag = redis.call('GETRANGE', KEYS[1], ARGV[3], ARGV[3] + 15) "
     b"if #tag == 16 and string.sub(tag, 1, 8) == string.sub(ARGV[4], 1, 8) "
     b"and struct.unpack('<I4', tag, 9) > struct.unpack('<I4', ARGV[4], 9) then return 0 end "
+    b"if redis.call('GETRANGE', KEYS[2], ARGV[3], ARGV[3] + 15) ~= ARGV[4] then return -1 end "
     b"redis.call('RENAME', KEYS[2], KEYS[1]) "
     b"if ARGV[1] == 'PERSIST' then redis.call('PERSIST', KEYS[1]) "
     b"else redis.call(ARGV[1], KEYS[1], ARGV[2]) end "
@@ -360,26 +421,17 @@ _REPLACE = (
 )
 
 
-def _replace_string(one: _NewString, after: Manifest) -> Steps[None]:
+def _replace_string(name: str, one: NewString, after: Manifest) -> Steps[None]:
     """Rename a string over an existing one; a resent command finds it renamed."""
-    expiry = command, *when = expiry_command(after)
+    expiry = command, *when = make_expiry_command(after)
     try:
         if one.tag:
-            words = (command, *(when or [0]), one.nbytes, one.tag)
-            try:
-                script = (b"EVAL", _REPLACE, 2, one.key, one.temporary)
-                renamed = yield from read_number(one.key, *script, *words)
-            except (EngineTimeout, EngineUnavailable):
-                raise
-            except EngineError:  # no scripts; or the string is gone, which the next command reports
-                tag = yield from read_part(one.key, one.nbytes, len(one.tag))
-                mine, theirs = read_generation(one.tag), read_generation(tag)
-                if tag[:OWNER_BYTES] == one.tag[:OWNER_BYTES] and theirs > mine:
-                    raise Overtaken from None
-            else:
-                if not renamed:
-                    raise Overtaken
+            outcome = yield from _try_replacing(one, expiry)
+            if outcome == 0:
+                raise Overtaken
+            if outcome == 1 or (yield from _has_name(one)):
                 return
+            raise interruption_error(name, TEMPORARY_TTL // 1000)
         rename = (b"RENAME", one.temporary, one.key)
         yield from change_with_expiry(one.key, expiry, *rename, others=(one.temporary,))
     except (EngineTimeout, EngineUnavailable):
@@ -390,19 +442,36 @@ def _replace_string(one: _NewString, after: Manifest) -> Steps[None]:
         yield from call(one.key, command, one.key, *when)
 
 
+def _try_replacing(one: NewString, expiry: tuple[bytes | int, ...]) -> Steps[int]:
+    """Run `_REPLACE`, or where scripts are refused, the same as several commands."""
+    command, when = expiry[0], expiry[1] if len(expiry) > 1 else 0
+    reply = yield from try_script(_REPLACE, (one.key, one.temporary), command, when, one.nbytes, one.tag)
+    if reply is not None:
+        return parse_number(reply)
+    tag = yield from read_part(one.key, one.nbytes, len(one.tag))
+    mine, theirs = read_generation(one.tag), read_generation(tag)
+    if tag[:OWNER_BYTES] == one.tag[:OWNER_BYTES] and theirs > mine:
+        return 0
+    if (yield from read_part(one.temporary, one.nbytes, len(one.tag))) != one.tag:
+        return -1
+    rename = (b"RENAME", one.temporary, one.key)
+    yield from change_with_expiry(one.key, expiry, *rename, others=(one.temporary,))
+    return 1
+
+
 def delete_filter(name: str) -> Steps[bool]:
     """Delete the filter of a name; True if it existed."""
-    for attempt in range(_MAX_ATTEMPTS):
+    for attempt in range(MAX_ATTEMPTS):
         stored = yield from read_manifest(name)
         if stored is None:
             return False
         manifest = stored[1]
         deleting = manifest.with_state(DELETING)
-        if manifest == deleting or (yield from swap_manifest(name, manifest, deleting)):
+        if manifest == deleting or (yield from swap_manifest(name, stored[0], deleting)):
             break
         yield [Sleep(_WAIT * min(attempt, 4))]
     else:
-        raise EngineTimeout(f"filter {name!r}: other clients keep changing it; try again")
+        raise contention_error(name)
     try:
         yield from _delete_keys(name, deleting)
     except (EngineTimeout, EngineUnavailable):  # of a client without retries
@@ -412,41 +481,12 @@ def delete_filter(name: str) -> Steps[bool]:
 
 def _delete_keys(name: str, manifest: Manifest) -> Steps[None]:
     """Delete the strings of a filter, then its manifest, unless another filter has the name by now."""
-    key = Names(name).manifest
-    names = Names.of(name, manifest).bits
+    keys = Names.from_manifest(name, manifest).bits
     if manifest.other_shards:
-        names = names + Names.of(name, manifest.other_layout()).bits
-    for string in names:
+        keys = keys + Names.from_manifest(name, manifest.with_other_layout()).bits
+    for string in keys:
         yield from call(string, b"UNLINK", string)
     stored = yield from read_manifest(name)
     if stored is not None and stored[1].id == manifest.id:
+        key = Names(name).manifest
         yield from change_if_equal(key, stored[0], b"DEL", key)
-
-
-#: Deletes a string with this filter's owner bytes, or one without a tag that does not expire.
-_SWEEP = (
-    b"local whole, size = tonumber(ARGV[1]), redis.call('STRLEN', KEYS[1]) "
-    b"local owner = redis.call('GETRANGE', KEYS[1], whole, whole + 7) "
-    b"local bare = size > 0 and size <= whole and redis.call('PTTL', KEYS[1]) == -1 "
-    b"if bare or (ARGV[3] == '1' and owner == ARGV[2]) "
-    b"then return redis.call('DEL', KEYS[1]) end "
-    b"return 0"
-)
-
-
-def sweep_string(key: bytes, nbytes: int, tag: bytes, *, own: bool) -> Steps[None]:
-    """Delete a string without a tag, which an add left behind after the filter was gone.
-
-    With ``own``, deletes one with the tag of this filter as well.
-    """
-    owner = tag[:OWNER_BYTES]
-    with suppress(EngineNameTaken):  # something else has that key, and keeps it
-        try:
-            yield from call(key, b"EVAL", _SWEEP, 1, key, nbytes, owner, int(own))
-        except (EngineTimeout, EngineUnavailable, EngineNameTaken):
-            raise
-        except EngineError:  # no scripts
-            size = yield from read_number(key, b"STRLEN", key)
-            bare = 0 < size <= nbytes and (yield from read_number(key, b"PTTL", key)) == -1
-            if bare or (own and (yield from read_part(key, nbytes, len(owner))) == owner):
-                yield from call(key, b"UNLINK", key)

@@ -1,4 +1,4 @@
-"""Generations of a time window: the server's time, the record in the manifest, and what a client knows.
+"""Generations of a time window: the server's time, the record in the manifest, their strings.
 
 A client that begins a generation creates all of its strings, each with a tag of its own, and records the
 generation before it acknowledges a key: with the moment at which the strings expire, and a digest of the
@@ -23,41 +23,61 @@ from dataclasses import replace
 from hashlib import blake2b
 from itertools import starmap
 from math import ceil
+from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
-from fullbloom.engines.redis.protocol.keys import AcknowledgedKeys, make_shard
+from fullbloom.engines.redis.protocol import (
+    HASH_BYTES,
+    Call,
+    SendBatch,
+    Steps,
+    call,
+    parse_text,
+    parse_time,
+    read_value,
+)
+from fullbloom.engines.redis.protocol.create import (
+    NewString,
+    Renewal,
+    claim_name,
+    swap_manifest,
+    write_string,
+)
 from fullbloom.engines.redis.protocol.manifest import (
+    ID_DIGITS,
     OWNER_BYTES,
     STABLE_BYTES,
     TAG_BYTES,
     WINDOW_VERSION,
+    AcknowledgedKeys,
+    make_colocated_key,
+    make_shard,
     parse_manifest,
 )
-from fullbloom.engines.redis.protocol.requests import (
-    SendBatch,
-    Shard,
-    Steps,
-    call,
-    change_if_equal,
-    parse_time,
-    read_value,
+from fullbloom.engines.redis.protocol.plan import PORTION
+from fullbloom.errors import (
+    EngineError,
+    EngineFull,
+    EngineNameTaken,
+    EngineTimeout,
+    EngineUnavailable,
+    FormatError,
+    FullbloomError,
 )
-from fullbloom.errors import FormatError, FullbloomError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from fullbloom._core import WireBatch, WireExchange
+    from fullbloom._core import WireBatch, WireCells, WireExchange
+    from fullbloom.engines.redis.protocol import Acks, Shard
     from fullbloom.engines.redis.protocol.manifest import Manifest
-    from fullbloom.engines.redis.protocol.requests import Acks
 
-#: Seconds after which the server is asked for the time again: by then two clocks are 0.1 ms apart.
+#: Seconds after which the server's time is read again: by then two clocks are 0.1 ms apart.
 _TIME_INTERVAL = 1.0
-#: Added on both sides to what is known of the server's time.
+#: Added to both bounds of the server's time.
 _SLACK = 0.001
 #: Seconds for which strings outlive their last use, because the nodes of a cluster have clocks of their own.
 GRACE = 60
-_ID_DIGITS = 16
 _DIGEST_BYTES = 8
 _RANDOM_BYTES = 4
 #: Seconds after which a batch reads the manifest again, even if no generation can have begun.
@@ -117,16 +137,36 @@ class MissingStrings:
         #: Generations and shards in which an add may have left a string without a tag and without expiry.
         self.untagged: list[tuple[int, int]] = []
 
-    def note(self, state: WindowState, generation: int, exchange: WireExchange, *, adding: bool) -> int:
-        """Compare tags with the known ones; return the bits set in strings that exist."""
-        known, set_ = state.tags.get(generation), 0
+    def record(self, state: WindowState, generation: int, exchange: WireExchange, *, adding: bool) -> int:
+        """Compare tags with the known ones; return the number of bits set in strings that exist."""
+        known, bits_set = state.tags.get(generation), 0
         for shard, tag, short, bits in exchange.states:
-            if short or known is None or state.stable(tag) != known[shard]:
+            if short or known is None or state.strip_epoch(tag) != known[shard]:
                 self.missing.append(generation)
                 self.untagged += [(generation, shard)] if adding and not tag else []
             else:
-                set_ += bits
-        return set_
+                bits_set += bits
+        return bits_set
+
+
+class Portion:
+    """Hashes that are sent to several generations."""
+
+    def __init__(self, cells: WireCells, hashes: bytes) -> None:
+        """Take hashes of 8 bytes each."""
+        self._cells, self.hashes = cells, hashes
+        #: The batch that looks them up; its answers are those of the last exchange.
+        self.lookup = cells.hashed(hashes).batch(0, PORTION)
+        #: Those that were new when the window turned out to be cleared.
+        self.new = bytes(len(self))
+
+    def __len__(self) -> int:
+        """Return the number of hashes."""
+        return len(self.hashes) // HASH_BYTES
+
+    def to_add(self) -> WireBatch:
+        """Return a new batch that adds them."""
+        return self._cells.hashed(self.hashes, adding=True).batch(0, PORTION)
 
 
 class WindowState:
@@ -138,9 +178,9 @@ class WindowState:
     def __init__(self, name: str, manifest: Manifest) -> None:
         """Take the manifest."""
         self.name, self.manifest = name, manifest
-        prefix = (name.encode(), manifest.id[:_ID_DIGITS].encode(), manifest.generation)
+        prefix = (name.encode(), manifest.id[:ID_DIGITS].encode(), manifest.generation)
         self._prefix = b"%s:bits:%s.%d@" % prefix
-        self.recorded = recorded_generations(name, manifest)
+        self.recorded = read_record(name, manifest)
         #: Generations before this one are recorded by now, or never will be.
         self.settled = 0
         self._shards: dict[int, list[Shard]] = {}
@@ -158,24 +198,27 @@ class WindowState:
         self.is_incomplete = False
         #: Acknowledged keys, by generation.
         self.acknowledged: dict[int, AcknowledgedKeys] = {}
+        self._lock = Lock()
 
-    def key(self, generation: int, shard: int) -> bytes:
+    def make_key(self, generation: int, shard: int = 0) -> bytes:
         """Return the key of a string."""
         whole = b"%s%d" % (self._prefix, generation)
         return whole if self.manifest.shards == 1 else b"%s:%d" % (whole, shard)
 
-    def keys(self, generation: int) -> Iterator[bytes]:
+    def list_keys(self, generation: int) -> list[bytes]:
         """Return the keys of all strings of a generation."""
-        return (self.key(generation, shard) for shard in range(self.manifest.shards))
+        return [self.make_key(generation, shard) for shard in range(self.manifest.shards)]
 
-    def send(self, generation: int, batch: WireBatch, acks: Acks | None = None) -> SendBatch:
+    def make_request(self, generation: int, batch: WireBatch, acks: Acks | None = None) -> SendBatch:
         """Return the request that sends a batch to a generation."""
         shards = self._shards.get(generation)
         if shards is None:
-            shards = self._shards[generation] = list(starmap(make_shard, enumerate(self.keys(generation))))
+            shards = self._shards[generation] = list(
+                starmap(make_shard, enumerate(self.list_keys(generation)))
+            )
         return SendBatch(batch, [shards[shard] for shard in batch.shards], acks=acks)
 
-    def stable(self, tag: bytes) -> bytes:
+    def strip_epoch(self, tag: bytes) -> bytes:
         """Return the part of a tag that never changes."""
         return tag[:STABLE_BYTES] if self.has_epochs and len(tag) == TAG_BYTES else tag
 
@@ -186,7 +229,7 @@ class WindowState:
 
     def draw_tag(self, shard: int) -> bytes:
         """Return a unique tag for a string that is created now, whoever creates another in its place."""
-        tag, drawn = self.manifest.tag(shard), secrets.token_bytes(_RANDOM_BYTES)
+        tag, drawn = self.manifest.make_tag(shard), secrets.token_bytes(_RANDOM_BYTES)
         if self.has_epochs:
             return tag[:OWNER_BYTES] + drawn + bytes(TAG_BYTES - STABLE_BYTES)
         return tag[:STABLE_BYTES] + drawn
@@ -196,7 +239,7 @@ class WindowState:
         owner = OWNER_BYTES if self.has_epochs else STABLE_BYTES
         return len(tag) == len(other) and tag[:owner] == other[:owner]
 
-    def note_epoch(self, generation: int, shard: int, tag: bytes, known: int) -> None:
+    def record_epoch(self, generation: int, shard: int, tag: bytes, known: int) -> None:
         """Take the epoch in a tag, and compare it with the one known before the batch was sent."""
         if not self.has_epochs:
             return
@@ -207,24 +250,21 @@ class WindowState:
 
     def adopt(self, manifest: Manifest, present: int) -> None:
         """Take a manifest that was read in the generation ``present`` or later."""
-        oldest = present - 2 * manifest.generations
-        stored, known = recorded_generations(self.name, manifest), self.recorded
-        self.is_incomplete = any(
-            one > present - manifest.generations and stored.get(one) != about and about.digest != LOST
-            for one, about in known.items()
-        )
-        # The first record counts: a later one of the same generation means that its strings were lost.
-        recorded = {
-            **stored,
-            **known,
-            **{one: about for one, about in stored.items() if about.digest == LOST},
-        }
-        self.recorded = {one: about for one, about in recorded.items() if one >= oldest}
-        for one, about in stored.items():
-            if about.digest == LOST:
+        oldest, stored = present - 2 * manifest.generations, read_record(self.name, manifest)
+        lost = {one: about for one, about in stored.items() if about.digest == LOST}
+        with self._lock:  # another thread may know of a generation that this manifest lacks
+            known = self.recorded
+            self.is_incomplete = any(
+                one > present - manifest.generations and stored.get(one) != about and about.digest != LOST
+                for one, about in known.items()
+            )
+            # The first record counts: a later one of the same generation means that its strings were lost.
+            recorded = {**stored, **known, **lost}
+            self.recorded = {one: about for one, about in recorded.items() if one >= oldest}
+            for one in lost:
                 self.tags.pop(one, None)
-        self.manifest, self.settled = manifest, max(self.settled, present)
-        self.read_at = time.monotonic()
+            self.manifest, self.settled = manifest, max(self.settled, present)
+            self.read_at = time.monotonic()
         self._forget(oldest)
 
     def is_lost(self, generation: int) -> bool:
@@ -261,40 +301,40 @@ class WindowState:
         unsettled = range(max(now.first, min(self.settled, now.earliest)), now.latest + 1)
         return not self.recorded.keys() >= set(unsettled)
 
-    def live(self, now: CurrentGenerations) -> list[int]:
+    def list_live(self, now: CurrentGenerations) -> list[int]:
         """Return the recorded generations that are looked up, including future ones of another clock."""
         return sorted(one for one in self.recorded if one >= now.first)
 
-    def enter(self, generation: int, tags: list[bytes]) -> bool:
+    def adopt_tags(self, generation: int, tags: list[bytes]) -> bool:
         """Take the tags of all strings of a generation; False if they differ from the record."""
-        stable = [self.stable(tag) for tag in tags]
+        stable = [self.strip_epoch(tag) for tag in tags]
         if digest_tags(stable) != self.recorded[generation].digest:
             return False
         for shard, tag in enumerate(tags):
-            self.note_epoch(generation, shard, tag, 0)
+            self.record_epoch(generation, shard, tag, 0)
         self.tags[generation] = stable
         return True
 
-    def note(self, generation: int, hashes: bytes, first: int) -> None:
+    def record_keys(self, generation: int, hashes: bytes, first: int) -> None:
         """Remember keys that were added; forget generations before ``first``."""
-        self.acknowledged.setdefault(generation, AcknowledgedKeys(1)).note(hashes)
+        self.acknowledged.setdefault(generation, AcknowledgedKeys(1)).record(hashes)
         if len(self.acknowledged) > self.manifest.generations:
             self._forget(first)
 
 
 def with_record(manifest: Manifest, recorded: Mapping[int, RecordedGeneration]) -> Manifest:
     """Return the manifest with a record of these generations."""
-    return replace(manifest, begun=format_record(recorded, _owner(manifest)))
+    return replace(manifest, begun=format_record(recorded, _make_owner(manifest)))
 
 
-def _owner(manifest: Manifest) -> str:
+def _make_owner(manifest: Manifest) -> str:
     return f"{manifest.checksum} {manifest.generation}"
 
 
-def recorded_generations(name: str, manifest: Manifest) -> dict[int, RecordedGeneration]:
+def read_record(name: str, manifest: Manifest) -> dict[int, RecordedGeneration]:
     """Return the generations that a manifest records; FormatError if the record was changed."""
     try:
-        return parse_record(manifest.begun, _owner(manifest))
+        return parse_record(manifest.begun, _make_owner(manifest))
     except ValueError:
         raise FormatError(
             f"filter {name!r}: the record of its generations was changed or damaged; "
@@ -314,7 +354,7 @@ def format_record(recorded: Mapping[int, RecordedGeneration], owner: str) -> str
     '4:900:cd 5:1000:ab 71bb3ac1eb4b0d2b'
     """
     parts = [f"{number}:{one.ends}:{one.digest}" for number, one in sorted(recorded.items())]
-    return " ".join([*parts, _checksum(owner, parts)])
+    return " ".join([*parts, _compute_checksum(owner, parts)])
 
 
 def parse_record(text: str, owner: str) -> dict[int, RecordedGeneration]:
@@ -324,7 +364,7 @@ def parse_record(text: str, owner: str) -> dict[int, RecordedGeneration]:
     {4: RecordedGeneration(ends=900, digest='00112233445566ff')}
     """
     *parts, checksum = text.split(" ")
-    if checksum != _checksum(owner, parts):
+    if checksum != _compute_checksum(owner, parts):
         raise ValueError("the record was changed")
     recorded = {}
     for part in parts:
@@ -333,16 +373,8 @@ def parse_record(text: str, owner: str) -> dict[int, RecordedGeneration]:
     return recorded
 
 
-def swap_manifest(key: bytes, before: bytes, after: bytes | None) -> Steps[bool]:
-    """Replace a manifest if it is still ``before``, or delete it; False if it has changed."""
-    words = (b"DEL", key) if after is None else (b"SET", key, after)
-    if (yield from change_if_equal(key, before, *words)):
-        return True
-    return after is not None and (yield from read_value(key)) == after  # sent twice
-
-
 def restore_record(state: WindowState, key: bytes, clock: Clock) -> Steps[None]:
-    """Write back what this client knows of generations, and the manifest at ``key`` does not.
+    """Write back the generations that this client knows, and the manifest at ``key`` lacks.
 
     Only a server that went back can lack it. If it cannot be written now, a batch that reads the
     manifest again tries again.
@@ -361,38 +393,75 @@ def _write_record(state: WindowState, key: bytes, clock: Clock) -> Steps[None]:
             return  # the next batch finds out
         if manifest.generation != state.manifest.generation:
             return
-        now = yield from current_generations(state.manifest, clock)
-        recorded = recorded_generations(state.name, manifest)
+        now = yield from query_generations(state.manifest, clock)
+        recorded = read_record(state.name, manifest)
         merged = state.merge_record(recorded, now.first)
         after = with_record(manifest, merged) if merged != recorded else manifest
-        if after is manifest or (yield from swap_manifest(key, stored, after.to_bytes())):
+        if after is manifest or (yield from swap_manifest(state.name, stored, after)):
             state.adopt(after, state.settled)
             return
 
 
-def _checksum(owner: str, parts: list[str]) -> str:
+def _compute_checksum(owner: str, parts: list[str]) -> str:
     return blake2b(" ".join([owner, *parts]).encode(), digest_size=_DIGEST_BYTES).hexdigest()
 
 
-def seconds_per_generation(manifest: Manifest) -> float:
+def compute_generation_seconds(manifest: Manifest) -> float:
     """Return how long a generation takes new keys."""
     return manifest.window / (manifest.generations - 1)
 
 
-def current_generations(manifest: Manifest, clock: Clock) -> Steps[CurrentGenerations]:
+def query_generations(manifest: Manifest, clock: Clock) -> Steps[CurrentGenerations]:
     """Return the generations of a window at the server's time."""
-    seconds = seconds_per_generation(manifest)
+    seconds = compute_generation_seconds(manifest)
     earliest, latest = (int(moment // seconds) for moment in (yield from clock.now()))
     return CurrentGenerations(earliest - manifest.generations + 1, earliest, latest)
 
 
-def spare_generations(manifest: Manifest) -> int:
+def count_spare_generations(manifest: Manifest) -> int:
     """Return how many generations exist that are not looked up any more."""
-    return ceil(GRACE / seconds_per_generation(manifest))
+    return ceil(GRACE / compute_generation_seconds(manifest))
 
 
-def upcoming_strings(name: str, new: Manifest) -> Iterator[bytes]:
+def list_upcoming_keys(name: str, new: Manifest) -> list[bytes]:
     """Return the keys of the strings that a new window will have."""
-    state, present = WindowState(name, new), int(time.time() // seconds_per_generation(new))
-    for generation in range(present, present + new.generations):
-        yield from state.keys(generation)
+    state, present = WindowState(name, new), int(time.time() // compute_generation_seconds(new))
+    generations = range(present, present + new.generations)
+    return [key for generation in generations for key in state.list_keys(generation)]
+
+
+#: Creates a string of ARGV[1] zero bytes, followed by a tag and with an expiry, unless it exists; returns the
+#: tag of the string that exists.
+_CREATE = (
+    b"if redis.call('EXISTS', KEYS[1]) == 0 then "
+    b"redis.call('SETRANGE', KEYS[1], ARGV[1], ARGV[2]) redis.call('PEXPIREAT', KEYS[1], ARGV[3]) end "
+    b"return redis.call('GETRANGE', KEYS[1], ARGV[1], ARGV[1] + #ARGV[2] - 1)"
+)
+
+
+def create_strings(new: Sequence[NewString], ends: int) -> Steps[list[bytes]]:
+    """Create the missing strings, which expire at the millisecond ``ends``.
+
+    Returns the tags of all that exist then, b"" for those that have expired.
+    """
+    scripts = [(b"EVAL", _CREATE, 1, one.key, one.nbytes, one.tag, ends) for one in new]
+    try:
+        replies = yield [Call(one.key, words) for one, words in zip(new, scripts, strict=True)]
+        return [parse_text(reply, TAG_BYTES) or b"" for reply in replies]
+    except (EngineTimeout, EngineUnavailable, EngineFull, EngineNameTaken):
+        raise
+    except EngineError:  # no scripts
+        tags = list[bytes]()
+        for one in new:
+            try:
+                yield from write_string(one, Renewal())
+                yield from call(one.temporary, b"PEXPIREAT", one.temporary, ends)
+                tags += [(yield from claim_name(one))]
+            finally:
+                yield from call(one.temporary, b"UNLINK", one.temporary)
+        return tags
+
+
+def make_new_string(key: bytes, nbytes: int, tag: bytes) -> NewString:
+    """Return a string to be created, whose temporary key no other client has."""
+    return NewString(make_colocated_key(key, b"new:" + tag.hex().encode()), key, nbytes, tag)

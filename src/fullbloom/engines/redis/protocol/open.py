@@ -1,26 +1,38 @@
-"""From the caller's parameters to the manifest of a filter, which is created if it does not exist."""
+"""Opens filters: from the caller's parameters to the manifest, which is created if it does not exist."""
 
 from __future__ import annotations
 
+import operator
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass
-from math import isfinite
-from typing import TYPE_CHECKING, Any, Final, cast
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Final
 
 from fullbloom import _core
-from fullbloom.engines.redis.protocol import create, plan
-from fullbloom.engines.redis.protocol.generations import spare_generations, upcoming_strings, with_record
-from fullbloom.engines.redis.protocol.keys import Names, find_name_error, native_cells, native_counters
+from fullbloom.engines.redis.protocol import Acks, Steps, call, create, plan, read_text
+from fullbloom.engines.redis.protocol.generations import (
+    count_spare_generations,
+    list_upcoming_keys,
+    with_record,
+)
 from fullbloom.engines.redis.protocol.manifest import (
+    MAX_GENERATIONS,
     MAX_TTL,
+    MAX_WINDOW,
+    MIN_GENERATIONS,
     MIN_TTL,
+    MIN_WINDOW,
     MODULE,
     READY,
     STRINGS,
     WINDOW_VERSION,
     Manifest,
+    Names,
+    find_name_error,
+    make_cells,
+    make_counters,
 )
-from fullbloom.engines.redis.protocol.requests import Acks, Steps, call, read_text
 from fullbloom.errors import (
     EngineError,
     EngineRefused,
@@ -31,7 +43,7 @@ from fullbloom.errors import (
 )
 
 if TYPE_CHECKING:
-    from fullbloom._core import BloomFilter, WireCells
+    from fullbloom._core import BloomFilter
     from fullbloom.engines.redis.protocol.plan import Plan
 
 #: The fpr of a new filter without one.
@@ -51,17 +63,29 @@ class FilterOptions:
     allow_eviction: bool = False
 
     def __post_init__(self) -> None:
-        """Check the name."""
+        """Check the name; convert integers of other libraries, which JSON does not know."""
         if error := find_name_error(self.name):
             raise ParameterError(error)
+        for field, value in vars(self).items():
+            if not isinstance(value, (int, str, bytes, tuple)):
+                with suppress(TypeError):
+                    object.__setattr__(self, field, operator.index(value))
 
-    def need_capacity(self) -> int:
+    def require_capacity(self) -> int:
         """Return the capacity of a new filter; FilterLost without one."""
         if self.capacity is None:
-            raise FilterLost(
-                f"there is no filter {self.name!r} on the server; give a capacity and it is created"
-            )
+            raise FilterLost(f"there is no filter {self.name!r} on the server; give a capacity to create it")
         return self.capacity
+
+    @property
+    def target_fpr(self) -> float:
+        """The rate of a new filter."""
+        return DEFAULT_FPR if self.fpr is None else self.fpr
+
+    def _make_manifest(self, **parameters: Any) -> Manifest:
+        """Return a new manifest with these parameters, and those that all filters have."""
+        parameters |= {"capacity": self.capacity, "fpr": float(self.target_fpr), "seed": self.seed or 0}
+        return Manifest(id=secrets.token_hex(16), **parameters)
 
 
 @dataclass(frozen=True)
@@ -83,13 +107,14 @@ class OpenOptions(FilterOptions):
     def __post_init__(self) -> None:
         """Check the parameters."""
         super().__post_init__()
-        if self.backend not in {None, "auto", STRINGS, MODULE}:
+        if self.backend not in (None, "auto", STRINGS, MODULE):
             raise ParameterError(f"backend must be 'strings', 'module' or 'auto', got {self.backend!r}")
         if self.ttl is not None:
-            object.__setattr__(self, "ttl", _parse_ttl(self.ttl))
+            ttl = _parse_seconds("ttl", self.ttl, MIN_TTL, MAX_TTL, ", or None for no expiry")
+            object.__setattr__(self, "ttl", ttl)
 
     @classmethod
-    def of(
+    def from_filter(
         cls,
         name: str,
         filter_: BloomFilter,
@@ -136,10 +161,10 @@ class OpenOptions(FilterOptions):
             "ttl": self.ttl,
         }
 
-    def manifest(self, backend: str = STRINGS) -> Manifest:
+    def make_manifest(self, backend: str = STRINGS) -> Manifest:
         """Return the manifest of a new filter."""
-        capacity, fpr = self.need_capacity(), DEFAULT_FPR if self.fpr is None else self.fpr
-        layout, bits, probes = plan.choose_shape(capacity, fpr, self.layout, self.scheme)
+        capacity = self.require_capacity()
+        layout, bits, probes = plan.choose_shape(capacity, self.target_fpr, self.layout, self.scheme)
         bits, probes = self.shape or (bits, probes)
         spread = 1 if backend == MODULE else self.spread
         cells = _core.WireCells(
@@ -152,21 +177,17 @@ class OpenOptions(FilterOptions):
             seed=self.seed or 0,
             secret=self.secret,
         )
-        return Manifest(
-            id=secrets.token_hex(16),
+        return self._make_manifest(
             backend=backend,
-            capacity=capacity,
-            fpr=float(fpr),
             layout=layout,
             scheme=cells.scheme,
             hash=self.hash or "xxh3",
             num_bits=cells.num_bits,
             num_hashes=cells.num_hashes,
             shards=cells.shards,
-            seed=self.seed or 0,
             secret=format_fingerprint(cells.secret_fingerprint),
             ttl=self.ttl or 0.0,
-        )
+        ).require_valid()
 
 
 def require_bloom_filter(filter_: Any) -> None:
@@ -178,13 +199,12 @@ def require_bloom_filter(filter_: Any) -> None:
         )
 
 
-def _parse_ttl(ttl: Any) -> float:
-    """Return the seconds of a ttl; ParameterError for an invalid one."""
-    if isinstance(ttl, (int, float)) and not isinstance(ttl, bool) and MIN_TTL <= ttl <= MAX_TTL:
-        return float(ttl)
-    raise ParameterError(
-        f"ttl must be {MIN_TTL} to {MAX_TTL:,.0f} seconds, or None for no expiry, got {ttl!r}"
-    )
+def _parse_seconds(name: str, value: Any, least: float, most: float, otherwise: str = "") -> float:
+    """Return a number of seconds; ParameterError unless it is in a range."""
+    is_number = issubclass(type(value), Real) and type(value) is not bool
+    if is_number and least <= value <= most:
+        return float(value)
+    raise ParameterError(f"{name} must be {least} to {most:,.0f} seconds{otherwise}, got {value!r}")
 
 
 #: Milliseconds to wait for replicas.
@@ -240,21 +260,13 @@ def _require_backend(options: OpenOptions, server: plan.ServerInfo) -> str:
     return backend
 
 
-def _check_batch(batch: Any) -> None:
-    """Raise ParameterError for an invalid number of keys."""
-    if type(batch) is not int or batch < 1:
-        raise ParameterError(f"batch must be a whole number of keys, 1 or more, got {batch!r}")
-
-
 def plan_filter(options: OpenOptions, batch: int) -> Steps[Plan]:
     """Return the plan of a new filter."""
-    _check_batch(batch)
     server = yield from plan.query_server()
-    new = options.manifest(_require_backend(options, server))
-    cells = native_cells(new, options.secret)
-    names = Names.of(options.name, new)
-    nodes = yield from plan.query_nodes(names, cells, server, ending=bool(new.ttl))
-    return plan.make_plan(cells, new, (yield from plan.query_warnings(names, nodes)), batch)
+    new = options.make_manifest(_require_backend(options, server))
+    cells = make_cells(new, options.secret)
+    names = Names.from_manifest(options.name, new)
+    return (yield from plan.query_plan(names, cells, new, server, batch, expiring=bool(new.ttl)))
 
 
 #: Filters of a server's own by the reply to TYPE, and the commands that create and query them.
@@ -263,7 +275,6 @@ _NATIVE_TYPES = {
     b"bloomfltr": ("Bloom", "BF.RESERVE, BF.ADD", "BF.EXISTS"),
     b"MBbloomCF": ("cuckoo", "CF.RESERVE, CF.ADD", "CF.EXISTS"),
 }
-_MAX_TYPE_BYTES = 1 << 10
 
 
 def refuse_native_filter(name: str) -> Steps[None]:
@@ -273,7 +284,7 @@ def refuse_native_filter(name: str) -> Steps[None]:
     """
     key = name.encode()
     try:
-        type_ = yield from read_text(key, _MAX_TYPE_BYTES, b"TYPE", key)
+        type_ = yield from read_text(key, plan.MAX_TYPE_BYTES, b"TYPE", key)
     except EngineRefused:  # this user may not run TYPE
         return
     if type_ not in _NATIVE_TYPES:
@@ -293,15 +304,17 @@ def open_filter(options: OpenOptions, data: bytes | memoryview | None = None) ->
     if manifest is None:
         if options.capacity is None:
             yield from refuse_native_filter(name)
-        options.manifest()  # raises for invalid parameters
+        options.make_manifest()  # raises for invalid parameters
         server = yield from plan.query_server()
-        new = options.manifest(_require_backend(options, server))
-        cells = native_cells(new, options.secret)
-        nodes = yield from plan.query_nodes(Names.of(name, new), cells, server, ending=bool(new.ttl))
+        new = options.make_manifest(_require_backend(options, server))
+        cells = make_cells(new, options.secret)
+        nodes = yield from plan.query_nodes(
+            Names.from_manifest(name, new), cells, server, expiring=bool(new.ttl)
+        )
         plan.make_plan(cells, new, nodes, 1).refuse(name, allow_eviction=options.allow_eviction)
         manifest, created = (yield from create.create_filter(name, new, cells, data)), new.id
     manifest.require_match(name, options.requirements())
-    cells = native_cells(manifest, options.secret)
+    cells = make_cells(manifest, options.secret)
     manifest.require_match(name, {"secret": format_fingerprint(cells.secret_fingerprint)})
     return manifest, manifest.id == created
 
@@ -327,31 +340,29 @@ class CountingOptions(FilterOptions):
             "secret": compute_fingerprint(self.secret),
         }
 
-    def manifest(self, spread: int) -> Manifest:
+    def make_manifest(self, spread: int) -> Manifest:
         """Return the manifest of a new filter, in ``spread`` shards if it has that many lines."""
-        capacity = self.need_capacity()
+        capacity = self.require_capacity()
         bits = _DEFAULT_BITS if self.counter_bits is None else self.counter_bits
         if bits not in _WIDTHS:
             raise ParameterError(f"counter_bits must be 2, 4 or 8, got {bits!r}")
-        fpr, seed = DEFAULT_FPR if self.fpr is None else self.fpr, self.seed or 0
-        shape = _core.CountingBloomFilter(capacity, fpr, counter_bits=bits, layout=COUNTER_LAYOUT, seed=seed)
+        parameters: Any = {"counter_bits": bits, "layout": COUNTER_LAYOUT, "seed": self.seed or 0}
+        shape = _core.CountingBloomFilter(capacity, self.target_fpr, **parameters)
         num_bits = shape.num_counters * bits
         shards = plan.choose_shards(COUNTER_LAYOUT, num_bits, spread) if self.shards is None else self.shards
-        return Manifest(
-            id=secrets.token_hex(16),
+        new = self._make_manifest(
             backend=STRINGS,
-            capacity=capacity,
-            fpr=float(fpr),
             layout=COUNTER_LAYOUT,
             scheme="",
             hash="xxh3",
             num_bits=num_bits,
             num_hashes=shape.num_hashes,
             shards=shards,
-            seed=seed,
             secret=compute_fingerprint(self.secret),
             counter_bits=bits,
         )
+        make_counters(new, self.secret)  # raises for invalid parameters
+        return new.require_valid()
 
 
 def open_counting(options: CountingOptions, spread: int) -> Steps[Manifest]:
@@ -361,12 +372,12 @@ def open_counting(options: CountingOptions, spread: int) -> Steps[Manifest]:
     if manifest is None:
         if options.capacity is None:
             yield from refuse_native_filter(name)
-        new = options.manifest(spread)
-        cells = cast("WireCells", native_counters(new, options.secret))  # raises for invalid parameters
+        new = options.make_manifest(spread)
+        cells = make_counters(new, options.secret)
         server = (yield from plan.query_server()).require_strings(name)
-        names, allowed = Names.of(name, new), options.allow_eviction
+        names, allowed = Names.from_manifest(name, new), options.allow_eviction
         keys = (names.manifest, *names.bits)
-        yield from plan.refuse_evicting_nodes(name, keys, server, ending=False, allow_eviction=allowed)
+        yield from plan.refuse_evicting_nodes(name, keys, server, expiring=False, allow_eviction=allowed)
         manifest = yield from create.create_filter(name, new, cells)
     manifest.require_match(name, options.requirements())
     if not manifest.counter_bits:
@@ -376,20 +387,14 @@ def open_counting(options: CountingOptions, spread: int) -> Steps[Manifest]:
 
 def plan_counting(options: CountingOptions, spread: int, batch: int) -> Steps[Plan]:
     """Return the plan of a new counting filter."""
-    _check_batch(batch)
-    new = options.manifest(spread)
-    cells = native_counters(new, options.secret)
+    new = options.make_manifest(spread)
+    cells = make_counters(new, options.secret)
     server = (yield from plan.query_server()).require_strings(options.name)
-    names = Names.of(options.name, new)
-    nodes = yield from plan.query_nodes(names, cells, server)
-    return plan.make_plan(cells, new, (yield from plan.query_warnings(names, nodes)), batch)
+    names = Names.from_manifest(options.name, new)
+    return (yield from plan.query_plan(names, cells, new, server, batch, expiring=False))
 
 
 _DEFAULT_GENERATIONS = 3
-_MIN_GENERATIONS = 2
-_MAX_GENERATIONS = 16
-#: Seconds; a batch must arrive within a generation.
-_MIN_WINDOW = 0.1
 
 
 @dataclass(frozen=True)
@@ -400,10 +405,11 @@ class RollingOptions(FilterOptions):
     generations: int | None = None
 
     def __post_init__(self) -> None:
-        """Check the name."""
+        """Check the name and the window."""
         super().__post_init__()
         if self.window is not None:
-            object.__setattr__(self, "window", float(self.window))
+            window = _parse_seconds("window", self.window, MIN_WINDOW, MAX_WINDOW)
+            object.__setattr__(self, "window", window)
 
     def requirements(self) -> dict[str, Any]:
         """Return the values that the manifest must have."""
@@ -413,44 +419,44 @@ class RollingOptions(FilterOptions):
             "secret": compute_fingerprint(self.secret),
         }
 
-    def manifest(self, spread: int) -> Manifest:
+    def make_manifest(self, spread: int) -> Manifest:
         """Return the manifest of a new window, in ``spread`` shards if it has that many lines."""
         if self.capacity is None or self.window is None:
             raise FilterLost(
                 f"there is no filter {self.name!r} on the server; give a capacity and a window to create it"
             )
         generations = _DEFAULT_GENERATIONS if self.generations is None else self.generations
-        if type(generations) is not int or not _MIN_GENERATIONS <= generations <= _MAX_GENERATIONS:
+        if type(generations) is not int or not MIN_GENERATIONS <= generations <= MAX_GENERATIONS:
             raise ParameterError(
-                f"generations must be {_MIN_GENERATIONS} to {_MAX_GENERATIONS}, got {generations!r}"
+                f"generations must be {MIN_GENERATIONS} to {MAX_GENERATIONS}, got {generations!r}"
             )
-        if not isfinite(self.window) or self.window < _MIN_WINDOW:
-            raise ParameterError(f"window must be {_MIN_WINDOW} seconds or more, got {self.window!r}")
-        fpr = DEFAULT_FPR if self.fpr is None else self.fpr
+        plan.choose_shape(self.capacity, self.target_fpr, None, None)  # raises for an invalid rate
         # Keys may arrive in bursts: each generation has room for all of them.
-        each = 1 - (1 - fpr) ** (1 / generations)
-        layout, bits, probes = plan.choose_shape(self.capacity, each, None, None)
-        shards = plan.choose_shards(layout, bits, spread) if self.shards is None else self.shards
-        cells = _core.WireCells(bits, probes, layout=layout, shards=shards)
-        new = Manifest(
-            id=secrets.token_hex(16),
+        rate = 1 - (1 - self.target_fpr) ** (1 / generations)
+        layout, bits, probes = plan.choose_shape(self.capacity, rate, None, None)
+        cells = _core.WireCells(
+            bits,
+            probes,
+            layout=layout,
+            shards=plan.choose_shards(layout, bits, spread) if self.shards is None else self.shards,
+            seed=self.seed or 0,
+            secret=self.secret,
+        )
+        new = self._make_manifest(
             backend=STRINGS,
-            capacity=self.capacity,
-            fpr=float(fpr),
             layout=layout,
             scheme=cells.scheme,
             hash="xxh3",
             num_bits=cells.num_bits,
             num_hashes=cells.num_hashes,
             shards=cells.shards,
-            seed=self.seed or 0,
-            secret=compute_fingerprint(self.secret),
+            secret=format_fingerprint(cells.secret_fingerprint),
             window=self.window,
             generations=generations,
             state=READY,
             version=WINDOW_VERSION,
         )
-        return with_record(new, {})
+        return with_record(new.require_valid(), {})
 
 
 def open_rolling(options: RollingOptions, spread: int) -> Steps[Manifest]:
@@ -460,11 +466,11 @@ def open_rolling(options: RollingOptions, spread: int) -> Steps[Manifest]:
     if manifest is None:
         if options.capacity is None:
             yield from refuse_native_filter(name)
-        new = options.manifest(spread)
+        new = options.make_manifest(spread)
         server = (yield from plan.query_server()).require_strings(name)
         key, allowed = Names(name).manifest, options.allow_eviction
-        keys = (key, *upcoming_strings(name, new))
-        yield from plan.refuse_evicting_nodes(name, keys, server, ending=True, allow_eviction=allowed)
+        keys = (key, *list_upcoming_keys(name, new))
+        yield from plan.refuse_evicting_nodes(name, keys, server, expiring=True, allow_eviction=allowed)
         # The manifest is all: strings are created with the first keys of their generations.
         yield from call(key, b"SET", key, new.to_bytes(), b"NX")
         manifest = yield from create.wait_until_ready(name)
@@ -472,17 +478,15 @@ def open_rolling(options: RollingOptions, spread: int) -> Steps[Manifest]:
             raise FilterLost(f"filter {name!r}: it was deleted while it was being created; try again")
     manifest.require_match(name, options.requirements())
     if not manifest.window:
-        manifest.require_match(name, {"window": _MIN_WINDOW if options.window is None else options.window})
+        manifest.require_match(name, {"window": options.window or MIN_WINDOW})
     return manifest
 
 
 def plan_rolling(options: RollingOptions, spread: int, batch: int) -> Steps[Plan]:
     """Return the plan of a new window."""
-    _check_batch(batch)
-    new = options.manifest(spread)
-    cells = native_cells(new, options.secret)
+    new = options.make_manifest(spread)
+    cells = make_cells(new, options.secret)
     server = (yield from plan.query_server()).require_strings(options.name)
-    names = Names(options.name)
-    names.bits = list(upcoming_strings(options.name, new))
-    nodes = yield from plan.query_nodes(names, cells, server, ending=True, spare=spare_generations(new))
-    return plan.make_plan(cells, new, (yield from plan.query_warnings(names, nodes)), batch)
+    names, spare = Names(options.name), count_spare_generations(new)
+    names.bits = list_upcoming_keys(options.name, new)
+    return (yield from plan.query_plan(names, cells, new, server, batch, expiring=True, spare=spare))

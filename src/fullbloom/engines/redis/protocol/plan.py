@@ -7,10 +7,14 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from fullbloom import _core
-from fullbloom.engines.redis.protocol.errors import escape
-from fullbloom.engines.redis.protocol.keys import Names, make_shard
-from fullbloom.engines.redis.protocol.manifest import TAG_BYTES, Manifest
-from fullbloom.engines.redis.protocol.requests import Locate, Steps, call
+from fullbloom.engines.redis.protocol import Locate, Steps, call, escape
+from fullbloom.engines.redis.protocol.manifest import (
+    MAX_STRING_BYTES,
+    TAG_BYTES,
+    Manifest,
+    Names,
+    make_shard,
+)
 from fullbloom.errors import (
     EngineError,
     EngineFull,
@@ -56,8 +60,8 @@ class Durability:
                 )
             elif self.snapshots is None:
                 warnings.append(
-                    "it has no log (appendonly no) and does not tell whether it takes snapshots, so a crash "
-                    "loses keys that it acknowledged; set appendonly yes"
+                    "it has no log (appendonly no) and does not report whether it takes snapshots, so a "
+                    "crash loses keys that it acknowledged; set appendonly yes"
                 )
             else:
                 warnings.append(
@@ -92,12 +96,12 @@ class ServerInfo:
     policy: str | None
     #: True if it supports BF.RESERVE, BF.INSERT, BF.MEXISTS and BF.CARD.
     module: bool
-    #: False if it tells that it lacks commands for strings of cells.
+    #: False if it reports that it lacks commands for strings of cells.
     strings: bool = True
 
-    def evicts(self, *, ending: bool) -> bool:
-        """Return whether it may evict keys: with ``ending`` those with a time to live, else those without."""
-        policies = ("allkeys", "volatile") if ending else ("allkeys",)
+    def evicts(self, *, expiring: bool) -> bool:
+        """Return whether it may evict keys; with ``expiring``, keys that have a time to live."""
+        policies = ("allkeys", "volatile") if expiring else ("allkeys",)
         return bool(self.maxmemory) and (self.policy or "").startswith(policies)
 
     def require_strings(self, name: str, remedy: str = "take a Redis or Valkey server") -> ServerInfo:
@@ -119,14 +123,26 @@ def query_server(key: bytes | None = None) -> Steps[ServerInfo]:
             continue
     commands = yield from _query_commands(MODULE_COMMANDS + STRING_COMMANDS, key)
     return ServerInfo(
-        version=optional_text(info.get("redis_version")),
-        run_id=optional_text(info.get("run_id")),
-        maxmemory=optional_number(info.get("maxmemory")),
-        used_memory=optional_number(info.get("used_memory")),
-        policy=optional_text(info.get("maxmemory_policy")),
+        version=parse_optional_text(info.get("redis_version")),
+        run_id=parse_optional_text(info.get("run_id")),
+        maxmemory=parse_optional_number(info.get("maxmemory")),
+        used_memory=parse_optional_number(info.get("used_memory")),
+        policy=parse_optional_text(info.get("maxmemory_policy")),
         module=commands is not None and commands >= set(MODULE_COMMANDS),
         strings=commands is None or commands >= set(STRING_COMMANDS),
     )
+
+
+def query_run_ids(names: Names, *, is_single: bool) -> Steps[tuple[str | None, ...]]:
+    """Query the ids of the processes that hold the filter: of one server, or of the node of each shard."""
+    ids = []
+    for key in [names.manifest] if is_single else names.bits:
+        try:
+            info = parse_info((yield from call(key, b"INFO", b"server")))
+            ids.append(parse_optional_text(info.get("run_id")))
+        except EngineRefused:  # this user may not run INFO
+            ids.append(None)
+    return tuple(ids)
 
 
 def query_durability(key: bytes | None = None) -> Steps[Durability]:
@@ -142,13 +158,13 @@ def query_durability(key: bytes | None = None) -> Steps[Durability]:
             raise
         except EngineError:  # this user may not run it, or the server has no such command
             continue
-    log = optional_number(info.get("aof_enabled"))
+    log = parse_optional_number(info.get("aof_enabled"))
     return Durability(
         log=None if log is None else bool(log),
-        fsync=optional_text(info.get("appendfsync")),
-        snapshots=optional_text(info.get("save")),
-        replicas=optional_number(info.get("connected_slaves")),
-        least_replicas=optional_number(info.get("min-replicas-to-write")),
+        fsync=parse_optional_text(info.get("appendfsync")),
+        snapshots=parse_optional_text(info.get("save")),
+        replicas=parse_optional_number(info.get("connected_slaves")),
+        least_replicas=parse_optional_number(info.get("min-replicas-to-write")),
     )
 
 
@@ -156,7 +172,7 @@ def _query_commands(names: tuple[bytes, ...], key: bytes | None) -> Steps[set[by
     """Query which of these commands the server has; None if this user may not run COMMAND."""
     try:
         reply = yield from call(key, b"COMMAND", b"INFO", *names)
-    except (EngineTimeout, EngineUnavailable):  # which is no answer
+    except (EngineTimeout, EngineUnavailable):
         raise
     except EngineError:
         return None
@@ -183,14 +199,14 @@ def _decode(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def optional_text(value: Any) -> str | None:
+def parse_optional_text(value: Any) -> str | None:
     """Return a value as printable text; None for None."""
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
     return None if value is None else escape(str(value))
 
 
-def optional_number(value: Any) -> int | None:
+def parse_optional_number(value: Any) -> int | None:
     """Return a value as a number of 0 or more; None if it is not one."""
     try:
         number = None if value is None else int(value)
@@ -199,11 +215,16 @@ def optional_number(value: Any) -> int | None:
     return number if number is not None and 0 <= number < 1 << 63 else None
 
 
-#: Bytes of the longest string on a server.
-MAX_STRING_BYTES = 512 << 20
 #: The layout with one cache line a key that "auto" may choose: one command a key.
 LAYOUT = next(row["name"] for row in _core.layouts() if row["one_line"] and row["auto"])
-_LARGE_BATCH = 1000
+#: Keys of the batch that a plan describes.
+LARGE_BATCH = 1000
+#: Keys of one round trip: 1 MB of commands to look up, 5 MB to add.
+PORTION = 16384
+#: The same of a counting filter: 0.5 MB to look up, 3 MB to add, 12 MB to remove.
+COUNTER_PORTION = 8192
+#: Bytes of the longest name of a type in a reply to TYPE; modules may name theirs.
+MAX_TYPE_BYTES = 1 << 10
 #: Bytes of a line of counters.
 _COUNTER_LINE_BYTES = 64
 
@@ -224,7 +245,7 @@ class Node:
     evicts: bool
     #: True if the strings have a time to live.
     ending: bool = False
-    #: How it may lose acknowledged keys, a sentence each; only `plan` asks for them.
+    #: How it may lose acknowledged keys, a sentence each; only `plan` queries them.
     warnings: tuple[str, ...] = ()
 
     @property
@@ -248,11 +269,11 @@ class Plan:
     shard_bytes: int
     nbytes: int
     #: The server's memory limit and use, None if it does not report them; in a cluster those of the node
-    #: with the least room, and the policy of one that evicts, if any does.
+    #: with the least free memory, and the policy of one that evicts, if any does.
     maxmemory: int | None
     used_memory: int | None
     policy: str | None
-    #: False if a node has no room for its shards.
+    #: False if a node has too little memory for its shards.
     fits: bool
     #: True if a node may evict some.
     evicts: bool
@@ -274,9 +295,9 @@ class Plan:
         """Raise EngineFull or EngineRefused if the filter should not be created."""
         if not self.fits:
             least = min(self.nodes, key=lambda node: node.room)
-            room = (least.maxmemory or 0) - (least.used_memory or 0)
+            free = (least.maxmemory or 0) - (least.used_memory or 0)
             raise EngineFull(
-                f"filter {name!r}: {_describe(least)} has room for {max(room, 0):,} bytes (maxmemory "
+                f"filter {name!r}: {_describe(least)} has room for {max(free, 0):,} bytes (maxmemory "
                 f"{least.maxmemory:,}) and the filter needs {least.nbytes:,}{self._of_all(least)}; raise the "
                 "limit, or take a higher fpr"
             )
@@ -303,11 +324,11 @@ def refuse_evicting(node: Node, name: str, *, allow_eviction: bool) -> None:
 
 
 def refuse_evicting_nodes(
-    name: str, keys: Iterable[bytes], server: ServerInfo, *, ending: bool, allow_eviction: bool
+    name: str, keys: Iterable[bytes], server: ServerInfo, *, expiring: bool, allow_eviction: bool
 ) -> Steps[None]:
     """Raise EngineRefused if a node may evict one of the keys; ``server`` is used without a cluster.
 
-    With ``ending`` the keys have a time to live.
+    With ``expiring`` the keys have a time to live.
     """
     seen = set[str]()
     for key in keys:
@@ -316,19 +337,15 @@ def refuse_evicting_nodes(
             seen.add(address)
             info = (yield from query_server(key)) if address else server
             memory = (info.maxmemory, info.used_memory, info.policy)
-            node = Node(address, 0, 0, *memory, info.evicts(ending=ending), ending)
+            node = Node(address, 0, 0, *memory, info.evicts(expiring=expiring), expiring)
             refuse_evicting(node, name, allow_eviction=allow_eviction)
-
-
-def min_shards(num_bits: int) -> int:
-    """Return how many strings the cells need at least."""
-    return -(-(num_bits // 8) // (MAX_STRING_BYTES - 512))
 
 
 def choose_shards(layout: str, num_bits: int, spread: int) -> int:
     """Return the shards of a new filter: ``spread``, if it has that many lines, or more if it needs them."""
-    lines = any(row["one_line"] for row in _core.layouts() if row["name"] == layout)
-    return max(min_shards(num_bits), min(spread, num_bits // 512) if lines else 1)
+    has_lines = any(row["one_line"] for row in _core.layouts() if row["name"] == layout)
+    least = -(-(num_bits // 8) // (MAX_STRING_BYTES - 512))
+    return max(least, min(spread, num_bits // 512) if has_lines else 1)
 
 
 def choose_shape(capacity: int, fpr: float, layout: str | None, scheme: str | None) -> tuple[str, int, int]:
@@ -344,12 +361,12 @@ def query_nodes(
     cells: WireCells | WireCounters,
     server: ServerInfo,
     *,
-    ending: bool = False,
+    expiring: bool = False,
     spare: int = 0,
 ) -> Steps[list[Node]]:
     """Query each node that gets a part of a filter; ``server`` is used without a cluster.
 
-    With ``ending`` the strings have a time to live. ``names`` may have strings of several generations of a
+    With ``expiring`` the strings have a time to live. ``names`` may have strings of several generations of a
     window, ``spare`` more of which exist.
     """
     generations = len(names.bits) // cells.shards
@@ -365,11 +382,11 @@ def query_nodes(
         nbytes = sum(cells.range(shard % cells.shards)[1] + TAG_BYTES for shard in shards)
         nbytes = -(-nbytes * (generations + spare) // generations)
         memory = (info.maxmemory, info.used_memory, info.policy)
-        nodes.append(Node(address, len(shards), nbytes, *memory, info.evicts(ending=ending), ending))
+        nodes.append(Node(address, len(shards), nbytes, *memory, info.evicts(expiring=expiring), expiring))
     return nodes
 
 
-def query_warnings(names: Names, nodes: list[Node]) -> Steps[list[Node]]:
+def _query_warnings(names: Names, nodes: list[Node]) -> Steps[list[Node]]:
     """Query each node's durability, and add the warnings."""
     keys: dict[str, bytes] = {}
     for key in (names.manifest, *names.bits):
@@ -382,18 +399,44 @@ def query_warnings(names: Names, nodes: list[Node]) -> Steps[list[Node]]:
     return warned
 
 
+def query_plan(
+    names: Names,
+    cells: WireCells | WireCounters,
+    new: Manifest,
+    server: ServerInfo,
+    batch: int,
+    *,
+    expiring: bool,
+    spare: int = 0,
+) -> Steps[Plan]:
+    """Query all nodes that get a part of a new filter; return its plan."""
+    if type(batch) is not int or batch < 1:
+        raise ParameterError(f"batch must be a whole number of keys, 1 or more, got {batch!r}")
+    nodes = yield from query_nodes(names, cells, server, expiring=expiring, spare=spare)
+    return make_plan(cells, new, (yield from _query_warnings(names, nodes)), batch)
+
+
 def make_plan(
-    cells: WireCells | WireCounters, manifest: Manifest, nodes: list[Node], batch: int = _LARGE_BATCH
+    cells: WireCells | WireCounters, manifest: Manifest, nodes: list[Node], batch: int = LARGE_BATCH
 ) -> Plan:
     """Return the plan of a filter with these cells."""
     sizes = [cells.range(shard)[1] + TAG_BYTES for shard in range(cells.shards)]
-    checking, adding = (_write_batch(cells, batch, adding=adding) for adding in (False, True))
     least = min(nodes, key=lambda node: node.room)
     evicting = next((node for node in nodes if node.evicts), least)
+    is_plain = isinstance(cells, _core.WireCells)
     line = cells.line_bytes if isinstance(cells, _core.WireCells) else _COUNTER_LINE_BYTES
     has_lines = not isinstance(cells, _core.WireCells) or cells.has_lines
-    by_key = batch * (manifest.num_hashes * 4 + (4 if has_lines else 0))
-    checked = batch * (line + 7) if has_lines else batch * manifest.num_hashes * 4
+    reply = line + 7 if has_lines else manifest.num_hashes * 4
+    change_reply = manifest.num_hashes * 4 + (4 if has_lines else 0)
+    round_trips = to_check = to_add = added = 0
+    portion = PORTION if is_plain else COUNTER_PORTION
+    for times, keys in ((batch // portion, portion), (1, batch % portion)):
+        if times and keys:
+            checking, adding = (_write_batch(cells, keys, adding=adding) for adding in (False, True))
+            round_trips += times
+            to_check += times * len(checking.buffer)
+            to_add += times * len(adding.buffer)
+            added += times * (sum(sizes) if adding.is_whole else keys * change_reply)
     # A window is looked up in each generation, and an add looks in all but the present one.
     lookups = manifest.generations or 1
     return Plan(
@@ -410,11 +453,11 @@ def make_plan(
         fits=least.room >= 0,
         evicts=evicting.evicts,
         batch=batch,
-        round_trips=1,
-        bytes_to_check=lookups * len(checking.buffer),
-        bytes_checked=lookups * checked,
-        bytes_to_add=len(adding.buffer) + (lookups - 1) * len(checking.buffer),
-        bytes_added=(sum(sizes) if adding.is_whole else by_key) + (lookups - 1) * checked,
+        round_trips=round_trips,
+        bytes_to_check=lookups * to_check,
+        bytes_checked=lookups * batch * reply,
+        bytes_to_add=to_add + (lookups - 1) * to_check,
+        bytes_added=added + (lookups - 1) * batch * reply,
         nodes=tuple(nodes),
         warnings=tuple(f"{_describe(node)}: {text}" for node in nodes for text in node.warnings),
     )

@@ -1,1 +1,494 @@
-"""How filters are stored on a server: in strings, counters, a window's strings, or as the server's own."""
+"""The filters as the keys of servers; each method is a generator of requests.
+
+This module has what Bloom and counting filters have in common: what a client knows of a filter, how an
+expired filter is created again, and the verification.
+
+A filter with a ttl expires as a whole: the manifest and all strings at the same moment by the server's clock.
+In a cluster each node uses its own clock, and the node with the manifest chooses the moment. A client that
+misses a string asks the node which should have it for the time: after that moment the filter is empty, before
+it something was lost. The strings have the filter's id in their keys, so an add that arrives too late writes
+where no client reads; the client that sent it deletes what it wrote, and adds to the next filter.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from abc import ABC, abstractmethod
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from math import inf
+from threading import Lock
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from fullbloom.engines.redis.protocol import (
+    HASH_BYTES,
+    MAX_ATTEMPTS,
+    SendBatch,
+    Sleep,
+    back_off,
+    call,
+    contention_error,
+    create,
+    loss_error,
+    read_number,
+    read_part,
+    refusal_error,
+    try_script,
+)
+from fullbloom.engines.redis.protocol.create import PIECE, Overtaken
+from fullbloom.engines.redis.protocol.manifest import (
+    BUILDING,
+    MODULE,
+    OWNER_BYTES,
+    STABLE_BYTES,
+    TAG_BYTES,
+    AcknowledgedKeys,
+    Manifest,
+    Names,
+    make_cells,
+    make_shard,
+    read_generation,
+)
+from fullbloom.errors import (
+    EngineNameTaken,
+    EngineTimeout,
+    FilterLost,
+    FilterRolledBack,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fullbloom._core import WireBatch, WireCells, WireCounterBatch, WireExchange
+    from fullbloom.engines.redis.protocol import Acks, Shard, Steps
+
+T = TypeVar("T")
+
+#: What a filter of the server's own has instead of a tag: the reply that it exists.
+EXISTS = b"\x01"
+#: Later than any generation.
+LATER = 1 << 64
+
+
+class Tags(NamedTuple):
+    """What must follow the cells of each shard: the stable prefix of its tag, and the tag's length."""
+
+    stable: tuple[bytes, ...]
+    nbytes: int
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """A filter as its manifest described it: batches are built from it, and replies compared with it."""
+
+    manifest: Manifest
+    names: Names
+    cells: WireCells
+    tags: Tags
+    shards: tuple[Shard, ...]
+    #: Keys that the server acknowledged for this snapshot.
+    acknowledged: AcknowledgedKeys
+    #: The latest epoch seen in each shard.
+    epochs: list[int]
+    #: The strings that are written, too, during a reshard.
+    other: Snapshot | None
+    #: Shards written to since their epochs were raised, and when that was.
+    touched: set[int] = field(default_factory=set)
+    raised: list[float] = field(default_factory=lambda: [time.monotonic()])
+
+    @classmethod
+    def from_manifest(cls, name: str, manifest: Manifest, secret: bytes | None) -> Snapshot:
+        """Return the snapshot for a manifest."""
+        names = Names.from_manifest(name, manifest)
+        tags = Tags(tuple(manifest.make_stable_tag(shard) for shard in range(manifest.shards)), TAG_BYTES)
+        return cls(
+            manifest,
+            names,
+            make_cells(manifest, secret),
+            Tags((EXISTS,), len(EXISTS)) if manifest.backend == MODULE else tags,
+            tuple(make_shard(number, key) for number, key in enumerate(names.bits)),
+            AcknowledgedKeys(manifest.shards),
+            [0] * manifest.shards,
+            cls.from_manifest(name, manifest.with_other_layout(), secret) if manifest.other_shards else None,
+        )
+
+    @property
+    def view(self) -> tuple[str, int, int]:
+        """The filter's id, the layout that is read, and the other one that is written."""
+        manifest = self.manifest
+        other = manifest.other_layout_version + 1 if manifest.other_shards else 0
+        return manifest.id, manifest.layout_version, other
+
+    @property
+    def is_copying(self) -> bool:
+        """True while the old strings are read, and both old and new ones written."""
+        manifest = self.manifest
+        return manifest.other_shards > 0 and manifest.other_layout_version > manifest.layout_version
+
+    def is_as_known(self, shard: int, tag: bytes) -> bool:
+        """Return whether a tag is the known one."""
+        return len(tag) == self.tags.nbytes and tag.startswith(self.tags.stable[shard])
+
+    def is_own(self, shard: int, tag: bytes) -> bool:
+        """Return whether a tag belongs to this filter, in any generation."""
+        if self.manifest.backend == MODULE:
+            return tag == EXISTS
+        return self.manifest.is_own(shard, tag)
+
+    def read_generation(self, shard: int, tag: bytes) -> int:
+        """Return the generation in a tag of this filter; a later one than any for another tag."""
+        has_generation = self.manifest.backend != MODULE and self.is_own(shard, tag)
+        return read_generation(tag) if has_generation else LATER
+
+    def read_epoch(self, tag: bytes) -> int:
+        """Return the epoch in a tag."""
+        return 0 if self.manifest.backend == MODULE else self.manifest.read_epoch(tag)
+
+    def with_tag(self, shard: int, tag: bytes) -> Snapshot:
+        """Return a copy with another tag of a shard, whose string was replaced, and without known keys."""
+        stable = list(self.tags.stable)
+        stable[shard] = tag[: len(stable[shard])]
+        epochs = list(self.epochs)
+        epochs[shard] = self.read_epoch(tag)
+        tags = Tags(tuple(stable), self.tags.nbytes)
+        return replace(self, tags=tags, epochs=epochs, acknowledged=self.make_record())
+
+    def make_record(self) -> AcknowledgedKeys:
+        """Return an empty record of acknowledged keys."""
+        return AcknowledgedKeys(self.manifest.shards)
+
+    def nbytes(self, shard: int) -> int:
+        """Return the bytes of a shard's cells."""
+        return self.cells.range(shard)[1]
+
+
+class StoredCells(ABC):
+    """The common base of Bloom and counting filters: the client's knowledge of the filter."""
+
+    snapshot: Snapshot
+    #: Keys that were new when this client added them, and keys that it removed.
+    num_changed = 0
+
+    def __init__(self, name: str, manifest: Manifest, secret: bytes | None) -> None:
+        """Take the manifest on the server."""
+        self.name, self.secret = name, secret
+        #: Replicas that must confirm what is added.
+        self.acks: Acks | None = None
+        #: True once the server was seen in an earlier state, until the filter is cleared or loaded.
+        self.rolled_back = False
+        #: When a filter with a ttl expires by this process's clock; None until the server reports it.
+        self.ends: float | None = None
+        self._lock = Lock()
+        self.adopt(manifest)
+
+    @property
+    def manifest(self) -> Manifest:
+        """The manifest that this client knows."""
+        return self.snapshot.manifest
+
+    @property
+    def names(self) -> Names:
+        """The keys on the server."""
+        return self.snapshot.names
+
+    @abstractmethod
+    def adopt(self, manifest: Manifest) -> None:
+        """Switch to a new manifest and drop the acknowledgements."""
+
+    @abstractmethod
+    def explain_loss(self, what: str) -> Steps[Exception]:
+        """Return the exception for a missing key or manifest."""
+
+    @abstractmethod
+    def read_tag(self, shard: int, known: Snapshot | None = None) -> Steps[bytes]:
+        """Return the tag of a shard; raise if it does not belong to this filter."""
+
+    @abstractmethod
+    def adopt_tag(self, snapshot: Snapshot, part: Snapshot, shard: int, tag: bytes) -> None:
+        """Accept a tag of another generation: the filter was cleared or loaded, with the same parameters."""
+
+    @abstractmethod
+    def count_growing(self) -> Steps[tuple[list[int], bool]]:
+        """Count what only grows unless something is lost; and whether the server went back, if that shows."""
+
+    @abstractmethod
+    def count_found(self, hashes: bytes) -> Steps[int]:
+        """Count the given hashes that are found; raise `Overtaken` if a string was replaced meanwhile."""
+
+    def _exchange(
+        self,
+        part: Snapshot,
+        batch: WireBatch | WireCounterBatch,
+        *,
+        once: bool = False,
+        changing: bool = False,
+    ) -> Steps[list[WireExchange]]:
+        """Send a batch to the strings of a snapshot; raise what a server refuses."""
+        shards = [part.shards[shard] for shard in batch.shards]
+        exchanges: list[WireExchange]
+        (exchanges,) = yield [SendBatch(batch, shards, once, self.acks if changing else None)]
+        for exchange in exchanges:
+            if exchange.refusals:
+                raise refusal_error(self.name, exchange.refusals[0][1])
+        return exchanges
+
+    def _count_changed(self, count: int) -> None:
+        with self._lock:
+            self.num_changed += count
+
+
+def read_tags(storage: StoredCells, known: Snapshot) -> Steps[list[bytes]]:
+    """Return the tags of all strings, without epochs."""
+    tags = list[bytes]()
+    for shard in range(known.manifest.shards):
+        tags.append((yield from storage.read_tag(shard, known))[:STABLE_BYTES])
+    return tags
+
+
+def read_cells(
+    storage: StoredCells, known: Snapshot, tags: list[bytes], write: Callable[[int, bytes], object]
+) -> Steps[None]:
+    """Read all cells and ``write`` each piece; raise `Overtaken` if a tag is no longer that in ``tags``."""
+    for shard, key in enumerate(known.names.bits):
+        (first, nbytes), is_short = known.cells.range(shard), False
+        for at in range(0, nbytes, PIECE):
+            piece = yield from read_part(key, at, min(PIECE, nbytes - at))
+            if is_short := len(piece) != min(PIECE, nbytes - at):
+                break
+            write(first + at, piece)
+        if (yield from storage.read_tag(shard, known))[:STABLE_BYTES] != tags[shard]:
+            raise Overtaken
+        if is_short:
+            raise loss_error(storage.name, f"a part of the cells of shard {shard}")
+
+
+#: Deletes a string with this filter's owner bytes, or one without a tag that does not expire.
+_SWEEP = (
+    b"local whole, size = tonumber(ARGV[1]), redis.call('STRLEN', KEYS[1]) "
+    b"local owner = redis.call('GETRANGE', KEYS[1], whole, whole + 7) "
+    b"local bare = size > 0 and size <= whole and redis.call('PTTL', KEYS[1]) == -1 "
+    b"if bare or (ARGV[3] == '1' and owner == ARGV[2]) "
+    b"then return redis.call('DEL', KEYS[1]) end "
+    b"return 0"
+)
+
+
+def sweep_string(part: Snapshot, shard: int, *, own: bool) -> Steps[None]:
+    """Delete a string without a tag, which an add left behind after the filter was gone.
+
+    With ``own``, deletes one with the tag of this filter as well.
+    """
+    key, nbytes, owner = part.names.bits[shard], part.nbytes(shard), part.manifest.compute_owner(shard)
+    with suppress(EngineNameTaken):  # something else has that key, and keeps it
+        if (yield from try_script(_SWEEP, (key,), nbytes, owner, int(own))) is None:
+            size = yield from read_number(key, b"STRLEN", key)
+            bare = 0 < size <= nbytes and (yield from read_number(key, b"PTTL", key)) == -1
+            if bare or (own and (yield from read_part(key, nbytes, OWNER_BYTES)) == owner):
+                yield from call(key, b"UNLINK", key)
+
+
+#: What the next filter must have in common with the expired one.
+_COMMON = (
+    "backend",
+    "capacity",
+    "fpr",
+    "layout",
+    "scheme",
+    "hash",
+    "num_bits",
+    "num_hashes",
+    "seed",
+    "secret",
+)
+_CLOCK_ATTEMPTS, _CLOCK_WAIT = 200, 0.05
+
+
+class Expired(Exception):
+    """The filter has expired: it holds nothing."""
+
+
+class ExpiringCells(StoredCells):
+    """A filter that may have a ttl."""
+
+    @abstractmethod
+    def refresh(self) -> Steps[Snapshot]:
+        """Read the manifest again, and adopt it; raise `Expired` if the filter has expired."""
+
+
+def check_expiry(storage: ExpiringCells) -> Steps[None]:
+    """Raise `Expired` if the filter has expired; asks the server only if this client's clock says so.
+
+    Without this check, adds after a long pause would write to strings that are gone.
+    """
+    if storage.ends is None:
+        key = storage.names.manifest
+        left = yield from read_number(key, b"PTTL", key)
+        storage.ends = inf if left == -1 else time.monotonic() + max(left, 0) / 1000
+    if time.monotonic() >= storage.ends:
+        storage.ends = None
+        yield from storage.refresh()
+
+
+def recreate(storage: ExpiringCells, old: Manifest) -> Steps[None]:
+    """Create the expired filter ``old`` again, or adopt the one that another client created."""
+    if storage.manifest.id != old.id:  # another thread has done so
+        return
+    for part in (old, old.with_other_layout()) if old.other_shards else (old,):
+        for key in Names.from_manifest(storage.name, part).bits:
+            yield from call(key, b"UNLINK", key)
+    for _ in range(_CLOCK_ATTEMPTS):
+        manifest = yield from create.wait_until_ready(storage.name)
+        if manifest is None:
+            new = replace(
+                old.with_layout(old.shards, 0), id=secrets.token_hex(16), generation=0, state=BUILDING
+            )
+            cells = make_cells(new, storage.secret)
+            manifest = yield from create.create_filter(storage.name, new, cells)
+        if manifest.id != old.id:
+            return _adopt_next(storage, manifest)
+        yield [Sleep(_CLOCK_WAIT)]  # the clock of the node with the manifest is behind
+    raise EngineTimeout(
+        f"filter {storage.name!r}: it has expired by the clock of one node, but not by that of another "
+        f"{_CLOCK_ATTEMPTS * _CLOCK_WAIT:.0f} s later; synchronize the clocks of the cluster"
+    )
+
+
+def adopt_successor(storage: ExpiringCells) -> Steps[bool]:
+    """Adopt the filter that another client created after the expiry; False if it does not exist."""
+    manifest = yield from create.wait_until_ready(storage.name)
+    if manifest is None or manifest.id == storage.manifest.id:
+        return False
+    _adopt_next(storage, manifest)
+    return True
+
+
+def _adopt_next(storage: ExpiringCells, manifest: Manifest) -> None:
+    old = asdict(storage.manifest)
+    manifest.require_match(storage.name, {field: old[field] for field in (*_COMMON, "ttl")})
+    storage.adopt(manifest)
+
+
+def run_or_recreate(storage: ExpiringCells, steps: Callable[[], Steps[T]]) -> Steps[T]:
+    """Run steps, recreating the filter if it expired."""
+    while True:
+        old = storage.manifest
+        try:
+            return (yield from steps())
+        except Expired:
+            yield from recreate(storage, old)
+
+
+def run_or_default(
+    storage: ExpiringCells, steps: Callable[[], Steps[T]], default: Callable[[], T]
+) -> Steps[T]:
+    """Run steps that only read; return ``default()`` if the filter expired and has no successor."""
+    while True:
+        old = storage.manifest
+        try:
+            return (yield from steps())
+        except Expired:
+            if storage.manifest.id == old.id and not (yield from adopt_successor(storage)):
+                return default()
+
+
+@dataclass(frozen=True)
+class Verification:
+    """The result of `verify`; true when nothing that the server acknowledged is known to be lost.
+
+    ``ok`` is no proof: the last keys of another client may be lost, or a lost key may be found as a false
+    positive (with probability fpr each).
+    """
+
+    #: True when nothing is known to be lost.
+    ok: bool
+    #: The manifest is gone, or another filter has the name.
+    replaced: bool
+    #: The server is another process than the one that this client met first.
+    restarted: bool
+    #: Numbers of the shards that are missing or incomplete; for a window, of the generations.
+    shards_lost: tuple[int, ...]
+    #: The last acknowledged keys of this client that were looked up, and how many were not found.
+    keys_checked: int
+    keys_lost: int
+    #: Bits that must be set according to this client, and bits that are set.
+    bits_expected: int
+    bits_found: int
+    #: The server went back to an earlier state: its cells are older than those that this client has seen.
+    rolled_back: bool = False
+
+    def __bool__(self) -> bool:
+        """Return whether nothing is known to be lost."""
+        return self.ok
+
+
+def verify_expiring(storage: ExpiringCells, *, restarted: bool) -> Steps[Verification]:
+    """Compare what the server has with what it acknowledged to this client; all is well if it expired."""
+    steps = partial(verify_cells, storage, restarted=restarted)
+    empty = Verification(True, False, restarted, (), 0, 0, 0, 0)
+    return (yield from run_or_default(storage, steps, lambda: empty))
+
+
+def verify_cells(storage: StoredCells, *, restarted: bool) -> Steps[Verification]:
+    """Compare what the server has with what it acknowledged to this client."""
+    for attempt in range(MAX_ATTEMPTS):
+        yield from back_off(attempt)
+        with suppress(Overtaken):
+            return (yield from _compare(storage, restarted=restarted))
+    raise contention_error(storage.name)
+
+
+def _compare(storage: StoredCells, *, restarted: bool) -> Steps[Verification]:
+    """Verify a filter; raise `Overtaken` if it is cleared, loaded or resharded meanwhile."""
+    known = storage.snapshot
+    manifest = yield from create.read_same_manifest(storage.name, known.manifest)
+    if manifest is None:
+        if isinstance(error := (yield from storage.explain_loss("its manifest")), Expired):
+            raise error
+        checked = len(known.acknowledged.hashes()) // HASH_BYTES
+        counts = checked, checked, sum(known.acknowledged.bits), 0
+        return Verification(False, True, restarted, tuple(range(known.manifest.shards)), *counts)
+    rolled_back = storage.rolled_back or manifest.generation < known.manifest.generation
+    if manifest.generation != known.manifest.generation:
+        storage.adopt(manifest)
+    lost, is_earlier = yield from _compare_tags(storage)
+    rolled_back |= is_earlier
+    # Other threads may add keys from here on, which the server has not counted.
+    remembered = storage.snapshot.acknowledged
+    hashes, least = remembered.hashes(), list(remembered.bits)
+    ones, is_behind = yield from storage.count_growing()
+    if storage.snapshot.acknowledged is not remembered:
+        raise Overtaken
+    rolled_back |= is_behind
+    storage.rolled_back |= rolled_back
+    checked = len(hashes) // HASH_BYTES
+    found = 0 if lost else (yield from storage.count_found(hashes))
+    too_few = any(number < floor for number, floor in zip(ones, least, strict=False))
+    ok = not lost and not too_few and found == checked and not rolled_back
+    if ok and len(ones) == len(least):
+        remembered.bits[:] = [max(pair) for pair in zip(ones, remembered.bits, strict=True)]
+    counts = checked, checked - found, sum(least), sum(ones)
+    return Verification(ok, False, restarted, tuple(lost), *counts, rolled_back)
+
+
+def _compare_tags(storage: StoredCells) -> Steps[tuple[list[int], bool]]:
+    """Return the lost shards, and whether another is in an earlier epoch; adopt new tags."""
+    known, lost, rolled_back = storage.snapshot, list[int](), False
+    epochs = list(known.epochs)
+    for shard in range(known.manifest.shards):
+        try:
+            tag = yield from storage.read_tag(shard, known)
+        except FilterRolledBack:
+            rolled_back = True
+            continue
+        except FilterLost:
+            lost.append(shard)
+            continue
+        rolled_back |= known.read_epoch(tag) < epochs[shard]
+        if not known.is_as_known(shard, tag):  # cleared or loaded by another client: its keys are unknown
+            storage.adopt_tag(known, known, shard, tag)
+            if storage.snapshot.view != known.view:
+                raise Overtaken
+            known = storage.snapshot
+    return lost, rolled_back

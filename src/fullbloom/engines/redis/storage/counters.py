@@ -11,43 +11,104 @@ added a second time is counted once too often, which harms no other. A removal i
 
 from __future__ import annotations
 
+from array import array
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from random import randrange
+from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
 
-from fullbloom.engines.redis.protocol import create, errors
-from fullbloom.engines.redis.protocol.create import PIECE
-from fullbloom.engines.redis.protocol.keys import (
+from fullbloom.engines.redis.protocol import (
+    HASH_BYTES,
+    MAX_ATTEMPTS,
+    Steps,
+    back_off,
+    contention_error,
+    create,
+    loss_error,
+    read_part,
+    rollback_error,
+)
+from fullbloom.engines.redis.protocol.create import Overtaken
+from fullbloom.engines.redis.protocol.manifest import (
+    REMEMBERED,
+    TAG_BYTES,
+    Manifest,
     Names,
-    PresentKeys,
+    make_counters,
+    make_shard,
+)
+from fullbloom.engines.redis.protocol.plan import COUNTER_PORTION
+from fullbloom.engines.redis.storage import (
     Snapshot,
     StoredCells,
     Tags,
-    make_shard,
-    native_counters,
+    Verification,
+    read_cells,
+    read_tags,
+    sweep_string,
+    verify_cells,
 )
-from fullbloom.engines.redis.protocol.manifest import TAG_BYTES, Manifest
-from fullbloom.engines.redis.protocol.requests import MAX_ATTEMPTS, SendBatch, Steps, back_off, read_part
-from fullbloom.engines.redis.storage.strings import LoadEstimate, raise_epochs
-from fullbloom.errors import EngineTimeout, FullbloomError
+from fullbloom.engines.redis.storage.strings import (
+    LoadEstimate,
+    is_collection,
+    raise_epochs,
+    run_iterator,
+)
+from fullbloom.errors import FullbloomError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeAlias
 
-    from fullbloom._core import WireCells, WireCounterBatch, WireCounterKeys, WireCounters, WireExchange
+    from fullbloom._core import WireCounterBatch, WireCounterKeys, WireCounters
 
     #: An operation on some of the keys, from a number on.
     Operation: TypeAlias = Callable[[WireCounterKeys, int], Steps[WireCounterBatch]]
 
-#: Keys of one round trip: 0.5 MB of commands to look up, 3 MB to add, 12 MB to remove.
-PORTION = 8192
-#: Bytes of a hash, and of a cache line.
-_HASH, _LINE = 8, 64
+#: Bytes of a cache line of counters.
+_LINE = 64
 #: Bytes of counters from which the number of keys is estimated: within 1 % of it in two of three filters.
 _SAMPLE = 1 << 16
+
+
+class PresentKeys:
+    """The hashes of the last keys that a client added and did not remove, and how often it added them."""
+
+    def __init__(self, shards: int) -> None:
+        """Start without keys."""
+        self._times: dict[int, int] = {}
+        self._lock = Lock()
+        #: As those of `AcknowledgedKeys`; always 0, because removals clear bits.
+        self.bits = [0] * shards
+
+    def record(self, hashes: bytes) -> None:
+        """Remember the hashes of keys that were added."""
+        with self._lock:  # threads may share a filter
+            times = self._times
+            for hash_ in array("Q", hashes[-REMEMBERED * HASH_BYTES :]):
+                times[hash_] = times.pop(hash_, 0) + 1
+            if len(times) > 2 * REMEMBERED:  # rare enough to cost nothing per key
+                self._times = dict(self._list_last())
+
+    def drop(self, hashes: bytes) -> None:
+        """Forget an occurrence of each key that was removed."""
+        with self._lock:
+            for hash_ in array("Q", hashes):
+                if (times := self._times.get(hash_, 0)) > 1:
+                    self._times[hash_] = times - 1
+                else:
+                    self._times.pop(hash_, None)
+
+    def _list_last(self) -> islice[tuple[int, int]]:
+        return islice(self._times.items(), max(0, len(self._times) - REMEMBERED), None)
+
+    def hashes(self) -> bytes:
+        """Return the remembered hashes."""
+        with self._lock:
+            return array("Q", [hash_ for hash_, _ in self._list_last()]).tobytes()
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,14 +119,14 @@ class CounterSnapshot(Snapshot):
     acknowledged: PresentKeys  # type: ignore[assignment]
 
     @classmethod
-    def of(cls, name: str, manifest: Manifest, secret: bytes | None) -> CounterSnapshot:
+    def from_manifest(cls, name: str, manifest: Manifest, secret: bytes | None) -> CounterSnapshot:
         """Return the snapshot for a manifest."""
-        names = Names.of(name, manifest)
+        names = Names.from_manifest(name, manifest)
         return cls(
             manifest,
             names,
-            native_counters(manifest, secret),
-            Tags(tuple(manifest.stable_tag(shard) for shard in range(manifest.shards)), TAG_BYTES),
+            make_counters(manifest, secret),
+            Tags(tuple(manifest.make_stable_tag(shard) for shard in range(manifest.shards)), TAG_BYTES),
             tuple(make_shard(number, key) for number, key in enumerate(names.bits)),
             PresentKeys(manifest.shards),
             [0] * manifest.shards,
@@ -76,7 +137,7 @@ class CounterSnapshot(Snapshot):
         """Return the shard that holds a byte of the filter."""
         return next(shard for shard in range(self.manifest.shards) if byte < sum(self.cells.range(shard)))
 
-    def forget_keys(self) -> PresentKeys:  # type: ignore[override]
+    def make_record(self) -> PresentKeys:  # type: ignore[override]
         """Return an empty record of keys."""
         return PresentKeys(self.manifest.shards)
 
@@ -85,15 +146,13 @@ class Counters(StoredCells):
     """The filter as its strings; each method is a generator of requests."""
 
     snapshot: CounterSnapshot
-    #: Keys that were new when this client added them, and keys that it removed.
-    num_changed = 0
 
     def adopt(self, manifest: Manifest) -> None:
         """Switch to a new manifest and drop the acknowledgements."""
         old = getattr(self, "snapshot", None)
         if old is None or old.manifest.id != manifest.id or old.manifest.generation < manifest.generation:
             self.rolled_back = False
-        self.snapshot = CounterSnapshot.of(self.name, manifest, self.secret)
+        self.snapshot = CounterSnapshot.from_manifest(self.name, manifest, self.secret)
 
     @property
     def cells(self) -> WireCounters:
@@ -105,59 +164,59 @@ class Counters(StoredCells):
         """The keys that the server acknowledged to this client."""
         return self.snapshot.acknowledged
 
-    def many(self, keys: Any, do: Operation, *, counts: bool = False, answer: bool = True) -> Steps[Any]:
+    def hash_key(self, key: Any) -> bytes:
+        """Return the hash of one key."""
+        return self.cells.hash(key)
+
+    def run_batch(
+        self, keys: Any, operate: Operation, *, counts: bool = False, answer: bool = True
+    ) -> Steps[Any]:
         """Run an operation on many keys, in order; return the answers in the container type of the keys."""
-        if not hasattr(keys, "__len__") and not hasattr(keys, "__arrow_c_stream__"):
-            remaining, answers = iter(keys), list[Any]()
-            while portion := list(islice(remaining, PORTION)):
-                answers += (yield from self.many(portion, do, counts=counts, answer=answer)) or []
-            return answers if answer else None
+        if not is_collection(keys):
+            steps = partial(self.run_batch, operate=operate, counts=counts, answer=answer)
+            return (yield from run_iterator(keys, COUNTER_PORTION, steps, answer=answer))
         batch = self.cells.keys(keys)
-        yield from self._run_portions(batch, do)
+        yield from self._run_portions(batch, operate)
         if not answer:
             return None
         return batch.counts(keys) if counts else batch.answers(keys)
 
-    def each(self, hashes: bytes, do: Operation) -> Steps[bytes]:
+    def run_hashes(self, hashes: bytes, operate: Operation) -> Steps[bytes]:
         """Run an operation on the keys of given hashes; return a byte for each."""
         keys = self.cells.hashed(hashes)
-        yield from self._run_portions(keys, do)
+        yield from self._run_portions(keys, operate)
         return keys.results
 
-    def _run_portions(self, keys: WireCounterKeys, do: Operation) -> Steps[None]:
-        for start in range(0, len(keys), PORTION):
-            keys.take((yield from do(keys, start)))
+    def _run_portions(self, keys: WireCounterKeys, operate: Operation) -> Steps[None]:
+        for start in range(0, len(keys), COUNTER_PORTION):
+            keys.take((yield from operate(keys, start)))
 
     def count(self, keys: WireCounterKeys, start: int) -> Steps[WireCounterBatch]:
         """Read the least counter of each key."""
-        batch = keys.batch(start, start + PORTION)
+        batch = keys.batch(start, start + COUNTER_PORTION)
         yield from self._send(self.snapshot, batch)
         return batch
 
     def add(self, keys: WireCounterKeys, start: int) -> Steps[WireCounterBatch]:
         """Add keys; 1 for each that was certainly new."""
-        batch, snapshot = keys.batch(start, start + PORTION, adding=True), self.snapshot
+        batch, snapshot = keys.batch(start, start + COUNTER_PORTION, adding=True), self.snapshot
         yield from self._send(snapshot, batch, changing=True)
-        snapshot.acknowledged.note(batch.hashes(all=True))
-        self._count_changed(batch)
+        snapshot.acknowledged.record(batch.hashes(all=True))
+        self._count_changed(len(batch.hashes(all=False)) // HASH_BYTES)
         yield from raise_epochs(snapshot)
         return batch
-
-    def _count_changed(self, batch: WireCounterBatch) -> None:
-        with self._lock:
-            self.num_changed += len(batch.hashes(all=False)) // _HASH
 
     def remove(self, keys: WireCounterKeys, start: int) -> Steps[WireCounterBatch]:
         """Remove keys; 1 for each that was probably present."""
         taken, snapshot = (yield from self.count(keys, start)).then(), self.snapshot
         try:
             yield from self._send(snapshot, taken, once=True, changing=True)
-        except FullbloomError:  # it is unknown which of them are removed
+        except BaseException:  # the task may be cancelled; it is unknown which of them are removed
             snapshot.acknowledged.drop(taken.hashes(all=True))
             raise
         snapshot.acknowledged.drop(taken.hashes(all=False))
         yield from self._send(snapshot, taken.then(), changing=True)
-        self._count_changed(taken)
+        self._count_changed(len(taken.hashes(all=False)) // HASH_BYTES)
         yield from raise_epochs(snapshot)
         return taken
 
@@ -171,38 +230,33 @@ class Counters(StoredCells):
     ) -> Steps[None]:
         """Send a batch and take the replies; raise what is refused or lost."""
         if self.rolled_back:
-            yield from self._check_cleared(snapshot)
+            yield from self._require_cleared(snapshot)
         if not len(batch):
             return
         known = {shard: snapshot.epochs[shard] for shard in batch.shards}
-        exchanges: list[WireExchange]
-        acks = self.acks if changing else None
-        (exchanges,) = yield [
-            SendBatch(batch, [snapshot.shards[shard] for shard in batch.shards], once, acks)
-        ]
-        for exchange in exchanges:
-            if exchange.refusals:
-                raise errors.refusal(self.name, exchange.refusals[0][1])
+        exchanges = yield from self._exchange(snapshot, batch, once=once, changing=changing)
         replies = [reply for exchange in exchanges for reply in exchange.states]
         missing = [shard for shard, tag, short, _ in replies if short or not snapshot.is_own(shard, tag)]
         if missing:
             if changing and (yield from create.read_same_manifest(self.name, snapshot.manifest)) is None:
-                yield from self._sweep(snapshot, missing)
-            raise self._loss(missing[0])
+                with suppress(FullbloomError):  # as far as the server can be reached
+                    for shard in missing:
+                        yield from sweep_string(snapshot, shard, own=False)
+            raise self._make_loss(missing[0])
         for shard, tag, _, _ in replies:
-            yield from self._check(snapshot, shard, tag, known[shard])
+            yield from self._compare_tag(snapshot, shard, tag, known[shard])
         for exchange in exchanges:
             batch.take(exchange)
         if changing:
             snapshot.touched.update(known)
 
-    def _check(self, snapshot: CounterSnapshot, shard: int, tag: bytes, known: int) -> Steps[None]:
+    def _compare_tag(self, snapshot: CounterSnapshot, shard: int, tag: bytes, known: int) -> Steps[None]:
         """Raise if a string is in an earlier state than the one known before the batch was sent."""
         if snapshot.is_as_known(shard, tag):
             epoch = snapshot.read_epoch(tag)
             if epoch < known:
                 self.rolled_back = True
-                raise errors.rollback(self.name)
+                raise rollback_error(self.name)
             snapshot.epochs[shard] = max(epoch, snapshot.epochs[shard])
             return
         manifest = yield from self._read_same_manifest(snapshot)
@@ -218,33 +272,26 @@ class Counters(StoredCells):
         """Return the manifest; raise if another filter has the name, or its generation is an earlier one."""
         manifest = yield from create.read_same_manifest(self.name, snapshot.manifest)
         if manifest is None:
-            raise errors.loss(self.name, "its manifest, or another filter has its name")
+            raise loss_error(self.name, "its manifest, or another filter has its name")
         if manifest.generation < snapshot.manifest.generation:
             self.rolled_back = True
-            raise errors.rollback(self.name)
+            raise rollback_error(self.name)
         return manifest
 
-    def _check_cleared(self, snapshot: CounterSnapshot) -> Steps[None]:
-        """Raise, unless another client has cleared the filter since it was rolled back."""
+    def _require_cleared(self, snapshot: CounterSnapshot) -> Steps[None]:
+        """Raise unless another client has cleared the filter since it was rolled back."""
         manifest = yield from self._read_same_manifest(snapshot)
         if manifest.generation == snapshot.manifest.generation:
-            raise errors.rollback(self.name)
+            raise rollback_error(self.name)
         self.adopt(manifest)
 
-    def _sweep(self, snapshot: CounterSnapshot, missing: list[int]) -> Steps[None]:
-        """Delete strings that a change wrote without a filter, as far as the server can be reached."""
-        with suppress(FullbloomError):
-            for shard in missing:
-                key, nbytes = snapshot.names.bits[shard], snapshot.nbytes(shard)
-                yield from create.sweep_string(key, nbytes, snapshot.manifest.tag(shard), own=False)
+    def _make_loss(self, shard: int) -> FullbloomError:
+        return loss_error(self.name, f"the counters of shard {shard}")
 
-    def _loss(self, shard: int) -> Exception:
-        return errors.loss(self.name, f"the counters of shard {shard}")
-
-    def explain_loss(self, what: str) -> Steps[FullbloomError]:
+    def explain_loss(self, what: str) -> Steps[Exception]:
         """Return the exception for a missing key or manifest."""
         yield from ()
-        return errors.loss(self.name, what)
+        return loss_error(self.name, what)
 
     def read_tag(self, shard: int, known: Snapshot | None = None) -> Steps[bytes]:
         """Return the tag of a shard; raise if it does not belong to this filter."""
@@ -252,30 +299,30 @@ class Counters(StoredCells):
         key = snapshot.names.bits[shard]
         tag = yield from read_part(key, snapshot.nbytes(shard), TAG_BYTES)
         if not snapshot.is_own(shard, tag):
-            raise self._loss(shard)
+            raise self._make_loss(shard)
         return tag
 
     def adopt_tag(self, snapshot: Snapshot, _part: Snapshot, shard: int, tag: bytes) -> None:
-        """Accept a tag of another generation."""
+        """Accept a tag of another generation: the filter was cleared."""
         with self._lock:
             if self.snapshot is snapshot and not snapshot.is_as_known(shard, tag):
                 self.snapshot = cast("CounterSnapshot", snapshot.with_tag(shard, tag))
 
-    def count_growing(self) -> Steps[list[int]]:
+    def count_growing(self) -> Steps[tuple[list[int], bool]]:
         """Return what only grows unless something is lost: nothing, as counters are decremented, too."""
         yield from ()
-        return [0] * self.manifest.shards
+        return [0] * self.manifest.shards, False
 
     def count_found(self, hashes: bytes) -> Steps[int]:
-        """Count the given hashes that are found."""
-        keys = self.cells.hashed(hashes)
-        for start in range(0, len(keys), PORTION):
-            batch = keys.batch(start, start + PORTION)
-            snapshot = self.snapshot
-            (exchanges,) = yield [SendBatch(batch, [snapshot.shards[shard] for shard in batch.shards])]
-            for exchange in exchanges:
-                if exchange.refusals:
-                    raise errors.refusal(self.name, exchange.refusals[0][1])
+        """Count the given hashes that are found; raise `Overtaken` if a string was replaced meanwhile."""
+        keys, snapshot = self.cells.hashed(hashes), self.snapshot
+        for start in range(0, len(keys), COUNTER_PORTION):
+            batch = keys.batch(start, start + COUNTER_PORTION)
+            for exchange in (yield from self._exchange(snapshot, batch)):
+                if any(
+                    short or not snapshot.is_as_known(shard, tag) for shard, tag, short, _ in exchange.states
+                ):
+                    raise Overtaken
                 batch.take(exchange)
             keys.take(batch)
         return len(keys.results) - keys.results.count(0)
@@ -286,20 +333,19 @@ class Counters(StoredCells):
             yield from back_off(attempt)
             manifest = yield from create.read_same_manifest(self.name, self.manifest)
             if manifest is None:
-                raise errors.loss(self.name, "its manifest, or another filter has its name")
-            with suppress(create.Overtaken):
-                cells = cast("WireCells", self.cells)
-                self.adopt((yield from create.replace_strings(self.name, manifest, cells)))
+                raise loss_error(self.name, "its manifest, or another filter has its name")
+            with suppress(Overtaken):
+                self.adopt((yield from create.replace_strings(self.name, manifest, self.cells)))
                 self.rolled_back = False
                 return
-        raise EngineTimeout(f"filter {self.name!r}: other clients keep changing it; try again")
+        raise contention_error(self.name)
 
     def delete(self) -> Steps[bool]:
         """Delete the filter; True if it existed."""
         known = self.snapshot
         existed = yield from create.delete_filter(self.name)
-        for shard, key in enumerate(known.names.bits):
-            yield from create.sweep_string(key, known.nbytes(shard), known.manifest.tag(shard), own=True)
+        for shard in range(known.manifest.shards):
+            yield from sweep_string(known, shard, own=True)
         return existed
 
     def estimate_load(self) -> Steps[LoadEstimate]:
@@ -321,7 +367,7 @@ class Counters(StoredCells):
             yield from self.read_tag(shard, known)
             data = yield from read_part(key, at, min(_SAMPLE - len(sample), nbytes - at))
             if len(data) % _LINE or not data:
-                raise self._loss(shard)
+                raise self._make_loss(shard)
             sample += data
             if len(sample) >= _SAMPLE:
                 break
@@ -329,15 +375,15 @@ class Counters(StoredCells):
 
     def read_counters(self) -> Steps[bytes]:
         """Return all counters, byte for byte as in memory."""
-        parts, known = [], self.snapshot
-        for shard, key in enumerate(known.names.bits):
-            yield from self.read_tag(shard, known)
-            nbytes = known.nbytes(shard)
-            for at in range(0, nbytes, PIECE):
-                size = min(PIECE, nbytes - at)
-                data = yield from read_part(key, at, size)
-                if len(data) != size:
-                    raise self._loss(shard)
-                parts.append(data)
-            yield from self.read_tag(shard, known)
-        return b"".join(parts)
+        for attempt in range(MAX_ATTEMPTS):
+            yield from back_off(attempt)
+            known, pieces = self.snapshot, dict[int, bytes]()
+            with suppress(Overtaken):
+                tags = yield from read_tags(self, known)
+                yield from read_cells(self, known, tags, pieces.__setitem__)
+                return b"".join(pieces.values())
+        raise contention_error(self.name)
+
+    def verify(self, *, restarted: bool) -> Steps[Verification]:
+        """Compare what the server has with what it acknowledged to this client."""
+        return verify_cells(self, restarted=restarted)

@@ -18,30 +18,44 @@ from functools import partial
 from itertools import count, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fullbloom.engines.redis.protocol import create, errors, expire
-from fullbloom.engines.redis.protocol.expire import Expired
-from fullbloom.engines.redis.protocol.keys import LATER, AcknowledgedKeys, Snapshot, StoredCells
-from fullbloom.engines.redis.protocol.manifest import DELETING, MODULE, STABLE_BYTES, STRINGS, TAG_BYTES
-from fullbloom.engines.redis.protocol.requests import (
-    SendBatch,
+from fullbloom.engines.redis.protocol import (
+    HASH_BYTES,
+    Attempt,
+    MovedShards,
     Sleep,
     Steps,
     call,
-    read_number,
+    combine_attempts,
+    count_bits,
+    create,
+    judge_answers,
+    loss_error,
+    parse_number,
     read_part,
     read_time,
+    reply_error,
+    rollback_error,
+    select_answers,
+    try_script,
 )
-from fullbloom.engines.redis.storage.attempts import (
-    Attempt,
-    Moved,
-    choose,
-    combine_attempts,
-    judge,
+from fullbloom.engines.redis.protocol.create import Overtaken
+from fullbloom.engines.redis.protocol.manifest import DELETING, MODULE, STABLE_BYTES, STRINGS, TAG_BYTES
+from fullbloom.engines.redis.protocol.plan import PORTION
+from fullbloom.engines.redis.storage import (
+    LATER,
+    Expired,
+    ExpiringCells,
+    Snapshot,
+    Verification,
+    adopt_successor,
+    check_expiry,
+    recreate,
+    run_or_default,
+    sweep_string,
+    verify_expiring,
 )
 from fullbloom.errors import (
-    EngineError,
     EngineTimeout,
-    EngineUnavailable,
     FullbloomError,
     ParameterTypeError,
 )
@@ -49,17 +63,15 @@ from fullbloom.errors import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from fullbloom._core import WireBatch, WireCells, WireExchange, WireKeys
-    from fullbloom.engines.redis.protocol.manifest import Manifest
+    from fullbloom._core import WireBatch, WireCells, WireKeys
+    from fullbloom.engines.redis.protocol.manifest import AcknowledgedKeys, Manifest
 
     #: The reply about a shard: its number, its tag, whether the string was too short, bits that were set.
     ShardReply = tuple[int, bytes, bool, int]
 
-_WORD = 8
-#: Keys of one round trip: 1 MB of commands to look up, 5 MB to add.
-PORTION = 16384
 #: Seconds after which an add raises the epoch of the strings it wrote to.
 RAISED_EVERY = 0.25
+_MAX_EPOCH = (1 << 32) - 1
 #: Retries without a pause, and in all; seconds between the later ones.
 _IMMEDIATE_RETRIES, _MAX_RETRIES, _WAIT = 4, 200, 0.05
 
@@ -75,25 +87,22 @@ class LoadEstimate(NamedTuple):
     fill: float | None
 
 
-class Strings(StoredCells):
+class Strings(ExpiringCells):
     """The filter as its strings; each method is a generator of requests."""
 
     #: True of a filter that this client has just created.
     is_new = False
-    #: Keys that were new when this client added them.
-    num_new = 0
 
     def adopt(self, manifest: Manifest) -> None:
         """Switch to a new manifest and drop the acknowledgements."""
-        self._adopt_snapshot(Snapshot.of(self.name, manifest, self.secret))
+        self._adopt_snapshot(Snapshot.from_manifest(self.name, manifest, self.secret))
 
     def _adopt_snapshot(self, snapshot: Snapshot) -> None:
         old = getattr(self, "snapshot", None)
         if old is None or old.manifest.id != snapshot.manifest.id or _is_cleared(old, snapshot):
             self.rolled_back = False
         self.snapshot = snapshot
-        #: When a filter with a ttl expires by this process's clock; None until the server reports it.
-        self.ends: float | None = None
+        self.ends = None
 
     @property
     def cells(self) -> WireCells:
@@ -105,81 +114,84 @@ class Strings(StoredCells):
         """The keys that the server acknowledged to this client."""
         return self.snapshot.acknowledged
 
-    def many(self, keys: Any, *, adding: bool, answer: bool = True) -> Steps[Any]:
+    def hash_key(self, key: Any) -> bytes:
+        """Return the hash of one key."""
+        return self.cells.one(key).hashes
+
+    def run_batch(self, keys: Any, *, adding: bool, answer: bool = True) -> Steps[Any]:
         """Look up or add many keys; return the answers in the container type of the keys, if requested."""
-        if not hasattr(keys, "__len__") and not hasattr(keys, "__arrow_c_stream__"):
-            return (yield from run_portions(self.many, keys, adding=adding, answer=answer))
+        if not is_collection(keys):
+            steps = partial(self.run_batch, adding=adding, answer=answer)
+            return (yield from run_iterator(keys, PORTION, steps, answer=answer))
         batch = self.cells.keys(keys, adding=adding)
         batch.give((yield from self._send_portions(batch, adding=adding)))
         return batch.answers(keys) if answer else None
 
-    def hashed(self, hashes: Any, *, adding: bool) -> Steps[Any]:
+    def run_hashed_batch(self, hashes: Any, *, adding: bool) -> Steps[Any]:
         """Look up or add the keys of given hashes; return the answers in the container type of the hashes."""
-        batch = self.cells.hashed(_hash_bytes(hashes), adding=adding)
+        batch = self.cells.hashed(_read_hashes(hashes), adding=adding)
         batch.give((yield from self._send_portions(batch, adding=adding)))
         return batch.answers(hashes)
 
-    def each(self, hashes: bytes, *, adding: bool) -> Steps[bytes]:
+    def run_hashes(self, hashes: bytes, *, adding: bool) -> Steps[bytes]:
         """Look up or add given hashes; return a byte for each: 1 if found, or new."""
         return self._send_portions(self.cells.hashed(hashes, adding=adding), adding=adding)
 
     def _send_portions(self, keys: WireKeys, *, adding: bool) -> Steps[bytes]:
         if 0 < len(keys) <= PORTION:
-            return (yield from self._send_until_settled(partial(keys.batch, 0, PORTION), adding=adding))
+            return (yield from self._send_until_final(partial(keys.batch, 0, PORTION), adding=adding))
         answers = []
         for start in range(0, len(keys), PORTION):
             portion = partial(keys.batch, start, start + PORTION)
-            answers.append((yield from self._send_until_settled(portion, adding=adding)))
+            answers.append((yield from self._send_until_final(portion, adding=adding)))
         return b"".join(answers)
 
-    def _send_until_settled(self, make: Callable[[WireCells], WireBatch], *, adding: bool) -> Steps[bytes]:
-        """Send a batch, again whenever the filter has gone to other strings meanwhile; a byte a key.
+    def _send_until_final(self, make: Callable[[WireCells], WireBatch], *, adding: bool) -> Steps[bytes]:
+        """Send a batch, and resend it whenever a reshard has moved the filter; return one byte per key.
 
         An added key is new if any attempt says so; for lookups the last attempt counts. If the filter
         expires, adds recreate it, and lookups find nothing unless another client has done so.
         """
         attempts: list[Attempt] = []
-        for turn in count():
-            if turn >= _IMMEDIATE_RETRIES:
+        for number in count():
+            if number >= _IMMEDIATE_RETRIES:
                 yield [Sleep(_WAIT)]
-            if turn >= _MAX_RETRIES:
+            if number >= _MAX_RETRIES:
                 raise EngineTimeout(
                     f"filter {self.name!r}: it is resharded faster than a batch can be sent; try again"
                 )
             snapshot = self.snapshot
             try:
                 if snapshot.manifest.ttl:
-                    yield from expire.check_expiry(self)
+                    yield from check_expiry(self)
                     snapshot = self.snapshot
                 attempt = yield from self._send(snapshot, make, adding=adding)
             except Expired:
                 if adding:
                     attempts.clear()
-                    yield from expire.recreate(self, snapshot.manifest)
+                    yield from recreate(self, snapshot.manifest)
                     continue
-                if self.manifest.id == snapshot.manifest.id and not (yield from expire.adopt_successor(self)):
+                if self.manifest.id == snapshot.manifest.id and not (yield from adopt_successor(self)):
                     return bytes(len(make(snapshot.cells)))
                 continue
             attempts.append(attempt)
-            if attempt.settled:
-                return self._note_new(combine_attempts(attempts)) if adding else attempt.answers
+            if attempt.is_final:
+                if not adding:
+                    return attempt.answers
+                answers = combine_attempts(attempts)
+                self._count_changed(answers.count(1))
+                return answers
         raise AssertionError  # count() does not end
-
-    def _note_new(self, answers: bytes) -> bytes:
-        """Count the new keys among added ones; return the answers."""
-        with self._lock:
-            self.num_new += answers.count(1)
-        return answers
 
     def _send(
         self, snapshot: Snapshot, make: Callable[[WireCells], WireBatch], *, adding: bool
     ) -> Steps[Attempt]:
         """Send a batch by a snapshot."""
         if self.rolled_back:
-            yield from self._check_cleared(snapshot)
+            yield from self._require_cleared(snapshot)
             nothing = bytes(len(make(snapshot.cells)))
-            return Attempt(nothing, nothing, nothing, settled=False)
-        other, late = snapshot.other if adding else None, Moved()
+            return Attempt(nothing, nothing, nothing, is_final=False)
+        other, late = snapshot.other if adding else None, MovedShards()
         if other is not None:
             copy = make(other.cells)
             late = yield from self._send_to(snapshot, other, copy, adding=True)
@@ -187,63 +199,55 @@ class Strings(StoredCells):
         moved = yield from self._send_to(snapshot, snapshot, batch, adding=adding)
         answers = batch.answers
         if not adding:
-            return Attempt(answers, answers, answers, settled=not moved)
+            return Attempt(answers, answers, answers, is_final=not moved)
         likely, generation = bytes(len(answers)), snapshot.manifest.generation
         if other is None or not snapshot.is_copying:
             # Read in this state and the next one or two; then other strings are.
             until = generation + (2 if other is None else 3)
-            answers, likely = judge(make, snapshot.cells, moved, until, answers)
+            answers, likely = judge_answers(make, snapshot.cells, moved, until, answers)
             first = answers
         else:
             # Where clients read the new strings already, those decide what is new.
-            first, likely = judge(make, other.cells, late, generation + 4, copy.answers)
+            first, likely = judge_answers(make, other.cells, late, generation + 4, copy.answers)
             if late:
-                answers = choose(make, other.cells, set(late), first, answers)
+                answers = select_answers(make, other.cells, set(late), first, answers)
         if late or moved:
-            return Attempt(answers, likely, first, settled=False)
-        snapshot.acknowledged.note(batch.hashes)
+            return Attempt(answers, likely, first, is_final=False)
+        snapshot.acknowledged.record(batch.hashes)
         yield from raise_epochs(snapshot)
-        return Attempt(answers, likely, first, settled=True)
+        return Attempt(answers, likely, first, is_final=True)
 
-    def _check_cleared(self, snapshot: Snapshot) -> Steps[None]:
-        """Raise, unless another client has cleared the filter since it was rolled back."""
+    def _require_cleared(self, snapshot: Snapshot) -> Steps[None]:
+        """Raise unless another client has cleared the filter since it was rolled back."""
         yield from self.refresh(snapshot)
         if self.rolled_back:
-            raise errors.rollback(self.name)
+            raise rollback_error(self.name)
 
     def count_found(self, hashes: bytes) -> Steps[int]:
-        """Count the given hashes that are found."""
+        """Count the given hashes that are found; raise `Overtaken` if a string was replaced meanwhile."""
         snapshot = self.snapshot
         keys = snapshot.cells.hashed(hashes)
         found = 0
         for start in range(0, len(keys), PORTION):
             batch = keys.batch(start, start + PORTION)
             for exchange in (yield from self._exchange(snapshot, batch)):
+                if any(
+                    short or not snapshot.is_as_known(shard, tag) for shard, tag, short, _ in exchange.states
+                ):
+                    raise Overtaken
                 batch.take(exchange)
             found += batch.count
         return found
 
-    def _exchange(
-        self, part: Snapshot, batch: WireBatch, *, adding: bool = False
-    ) -> Steps[list[WireExchange]]:
-        """Send a batch; raise what a server refuses."""
-        exchanges: list[WireExchange]
-        shards = [part.shards[shard] for shard in batch.shards]
-        (exchanges,) = yield [
-            SendBatch(batch, shards, acks=self.acks) if adding and self.acks else SendBatch(batch, shards)
-        ]
-        for exchange in exchanges:
-            if exchange.refusals:
-                raise errors.refusal(self.name, exchange.refusals[0][1])
-        return exchanges
-
-    def _send_to(self, snapshot: Snapshot, part: Snapshot, batch: WireBatch, *, adding: bool) -> Steps[Moved]:
+    def _send_to(
+        self, snapshot: Snapshot, part: Snapshot, batch: WireBatch, *, adding: bool
+    ) -> Steps[MovedShards]:
         """Send a batch to the strings of a snapshot, or to the other ones that it writes.
 
         Returns the shards whose tags changed, if the filter is in other strings by now.
         """
         known = {shard: part.epochs[shard] for shard in batch.shards}
-        exchanges = yield from self._exchange(part, batch, adding=adding)
+        exchanges = yield from self._exchange(part, batch, changing=adding)
         replies: list[ShardReply] = [reply for exchange in exchanges for reply in exchange.states]
         for exchange in exchanges:
             batch.take(exchange)
@@ -254,27 +258,27 @@ class Strings(StoredCells):
                 return late
         else:
             for shard, tag, _, _ in replies:
-                self._check_epoch(part, shard, part.read_epoch(tag), known[shard])
+                self._compare_epoch(part, shard, part.read_epoch(tag), known[shard])
         if adding:
             for shard, _, _, bits in replies:
-                self._note_set(part, shard, bits)
+                self._record_bits(part, shard, bits)
             part.touched.update(known)
-        return Moved()
+        return MovedShards()
 
-    def _note_set(self, part: Snapshot, shard: int, bits: int) -> None:
+    def _record_bits(self, part: Snapshot, shard: int, bits: int) -> None:
         """Remember that bits of a shard were set."""
         part.acknowledged.bits[shard] += bits
 
-    def _check_epoch(self, part: Snapshot, shard: int, epoch: int, known: int) -> None:
+    def _compare_epoch(self, part: Snapshot, shard: int, epoch: int, known: int) -> None:
         """Raise if a shard is in an earlier epoch than the one known before the batch was sent."""
         if epoch < known:
             self.rolled_back = True
-            raise errors.rollback(self.name)
+            raise rollback_error(self.name)
         part.epochs[shard] = max(epoch, part.epochs[shard])
 
     def _explain_tags(
         self, snapshot: Snapshot, part: Snapshot, changed: list[ShardReply], *, adding: bool
-    ) -> Steps[Moved]:
+    ) -> Steps[MovedShards]:
         """Find out why tags have changed.
 
         Returns the shards if the filter is in other strings by now, none if the answers are valid. Raises
@@ -284,12 +288,12 @@ class Strings(StoredCells):
             current = yield from self.refresh(snapshot)
         except (FullbloomError, Expired):
             if adding:
-                yield from self._sweep(part, changed)
+                yield from self._sweep_bare(part, changed)
             raise
         if current.view != snapshot.view:
             if adding:
-                yield from self._sweep(part, changed)
-            return Moved(
+                yield from self._sweep_bare(part, changed)
+            return MovedShards(
                 (shard, LATER if short else part.read_generation(shard, tag))
                 for shard, tag, short, _ in changed
             )
@@ -297,28 +301,25 @@ class Strings(StoredCells):
             if short or not part.is_own(shard, tag):
                 raise (yield from self._explain_shard_loss(shard, part.names.bits[shard], snapshot))
             self.adopt_tag(snapshot, part, shard, tag)
-        return Moved()
+        return MovedShards()
 
     def _explain_shard_loss(self, shard: int, key: bytes, known: Snapshot) -> Steps[Exception]:
         return self.explain_loss(f"the cells of shard {shard}", key, known)
 
-    def _sweep(self, part: Snapshot, changed: list[ShardReply]) -> Steps[None]:
+    def _sweep_bare(self, part: Snapshot, changed: list[ShardReply]) -> Steps[None]:
         """Delete strings that an add wrote without a filter, as far as the server can be reached."""
-        if part.manifest.backend == MODULE:
-            return
-        with suppress(FullbloomError):
-            for shard, tag, _, _ in changed:
-                if not part.is_own(shard, tag):
-                    key, owner = part.names.bits[shard], part.manifest.tag(shard)
-                    yield from create.sweep_string(key, part.nbytes(shard), owner, own=False)
+        if part.manifest.backend == STRINGS:
+            with suppress(FullbloomError):
+                for shard, tag, _, _ in changed:
+                    if not part.is_own(shard, tag):
+                        yield from sweep_string(part, shard, own=False)
 
     def sweep(self, snapshot: Snapshot) -> Steps[None]:
         """Delete the strings of a filter whose manifest is gone."""
         for part in (snapshot, snapshot.other):
             if part is not None and part.manifest.backend == STRINGS:
-                for shard, key in enumerate(part.names.bits):
-                    tag = part.manifest.tag(shard)
-                    yield from create.sweep_string(key, part.nbytes(shard), tag, own=True)
+                for shard in range(part.manifest.shards):
+                    yield from sweep_string(part, shard, own=True)
 
     def adopt_tag(self, snapshot: Snapshot, part: Snapshot, shard: int, tag: bytes) -> None:
         """Accept a tag of another generation: the filter was cleared or loaded, with the same parameters."""
@@ -340,15 +341,15 @@ class Strings(StoredCells):
             what = "the filter: another one of this name was created since"
             raise (yield from self.explain_loss(what, None, known))
         if manifest.state == DELETING:
-            raise errors.loss(self.name, "the filter: it is being deleted")
+            raise loss_error(self.name, "the filter: it is being deleted")
         if manifest.generation < known.manifest.generation:
             self.rolled_back = True
-            raise errors.rollback(self.name)
+            raise rollback_error(self.name)
         with self._lock:
             mine = self.snapshot.manifest
             newer = manifest.generation > mine.generation or manifest.expires > mine.expires
             if manifest.id == mine.id and newer:
-                self._adopt_snapshot(Snapshot.of(self.name, manifest, self.secret))
+                self._adopt_snapshot(Snapshot.from_manifest(self.name, manifest, self.secret))
             return self.snapshot
 
     def explain_loss(
@@ -359,9 +360,9 @@ class Strings(StoredCells):
         manifest = snapshot.manifest
         if manifest.ttl and (yield from read_time(key or snapshot.names.manifest)) >= manifest.expires:
             return Expired()
-        return errors.loss(self.name, what)
+        return loss_error(self.name, what)
 
-    def need_cells(self, what: str) -> None:
+    def require_cells(self, what: str) -> None:
         """Raise if the server does not show the cells."""
 
     def read_tag(self, shard: int, known: Snapshot | None = None) -> Steps[bytes]:
@@ -382,25 +383,27 @@ class Strings(StoredCells):
 
     def estimate_load(self) -> Steps[LoadEstimate]:
         """Estimate how full the filter is."""
-        ones, cells = (yield from expire.run_or_default(self, self._sum_ones, int)), self.cells
+        ones, cells = (yield from run_or_default(self, self._sum_ones, int)), self.cells
         return LoadEstimate(cells.fpr(ones), *cells.approx_count(ones), cells.fill(ones))
 
     def _sum_ones(self) -> Steps[int]:
         return sum((yield from self.count_ones()))
 
-    def count_growing(self) -> Steps[list[int]]:
-        """Count what only grows unless something is lost."""
-        return (yield from self.count_ones())
+    def count_growing(self) -> Steps[tuple[list[int], bool]]:
+        """Count what only grows unless something is lost: the set bits of each shard."""
+        return (yield from self.count_ones()), False
 
     def count_ones(self) -> Steps[list[int]]:
         """Count the set bits of each shard."""
         snapshot = yield from self.refresh()
         counts = []
         for shard, key in enumerate(snapshot.names.bits):
-            nbytes = snapshot.nbytes(shard)
-            ones = yield from read_number(key, b"BITCOUNT", key, 0, nbytes - 1)
-            counts.append(min(max(ones, 0), 8 * nbytes))
+            counts.append((yield from count_bits(key, snapshot.nbytes(shard))))
         return counts
+
+    def verify(self, *, restarted: bool) -> Steps[Verification]:
+        """Compare what the server has with what it acknowledged to this client."""
+        return verify_expiring(self, restarted=restarted)
 
 
 def raise_epochs(snapshot: Snapshot) -> Steps[None]:
@@ -421,9 +424,13 @@ def raise_epochs(snapshot: Snapshot) -> Steps[None]:
                 continue
             for shard in list(part.touched):
                 part.touched.discard(shard)
-                epoch = yield from raise_epoch(
-                    part.names.bits[shard], part.nbytes(shard), part.tags.stable[shard]
-                )
+                try:
+                    epoch = yield from raise_epoch(
+                        part.names.bits[shard], part.nbytes(shard), part.tags.stable[shard]
+                    )
+                except BaseException:
+                    part.touched.add(shard)
+                    raise
                 part.epochs[shard] = max(epoch, part.epochs[shard])
 
 
@@ -437,17 +444,18 @@ _RAISE_EPOCH = (
 
 def raise_epoch(key: bytes, at: int, stable: bytes) -> Steps[int]:
     """Raise the epoch in the tag at ``at``; return the new one, or -1 if the string was replaced."""
-    try:
-        return (yield from read_number(key, b"EVAL", _RAISE_EPOCH, 1, key, at, stable))
-    except (EngineTimeout, EngineUnavailable):
-        raise
-    except EngineError:  # no scripts
+    reply = yield from try_script(_RAISE_EPOCH, (key,), at, stable)
+    if reply is None:
         if (yield from read_part(key, at, len(stable))) != stable:
             return -1
         place = (at + STABLE_BYTES) * 8
         words = (b"BITFIELD", key, b"OVERFLOW", b"SAT", b"INCRBY", b"u32", place, 1)
-        answer = yield from call(key, *words)
-        return answer[0] if isinstance(answer, list) and answer and isinstance(answer[0], int) else -1
+        replies = yield from call(key, *words)
+        reply = replies[0] if isinstance(replies, list) and replies else None
+    epoch = parse_number(reply)
+    if not -1 <= epoch <= _MAX_EPOCH:
+        raise reply_error("no epoch")
+    return epoch
 
 
 def _is_cleared(old: Snapshot, new: Snapshot) -> bool:
@@ -455,25 +463,29 @@ def _is_cleared(old: Snapshot, new: Snapshot) -> bool:
     return old.view == new.view and not new.manifest.other_shards
 
 
-def _hash_bytes(hashes: Any) -> bytes:
+def _read_hashes(hashes: Any) -> bytes:
     """Return hashes as 8 bytes each; ParameterTypeError unless it is a list or buffer of 64-bit hashes."""
     try:
         view = memoryview(array("Q", hashes) if isinstance(hashes, (list, tuple)) else hashes)
     except (TypeError, OverflowError):
         view = memoryview(b"")
-    if view.ndim != 1 or view.itemsize != _WORD or view.format not in {"Q", "L", "<Q", "<L", "=Q", "=L"}:
+    if view.ndim != 1 or view.itemsize != HASH_BYTES or view.format not in {"Q", "L", "<Q", "<L", "=Q", "=L"}:
         raise ParameterTypeError(
             f"hashes must be a list, or a buffer of unsigned 64-bit numbers, got {type(hashes).__name__}"
         )
     return view.tobytes()
 
 
-def run_portions(
-    many: Callable[..., Steps[Any]], keys: Iterable[Any], *, adding: bool, answer: bool
-) -> Steps[Any]:
-    """Run ``many`` on portions of an iterator's keys."""
-    remaining = iter(keys)
-    answers: list[bool] = []
-    while portion := list(islice(remaining, PORTION)):
-        answers += (yield from many(portion, adding=adding, answer=answer)) or []
+def is_collection(keys: Any) -> bool:
+    """Return whether keys are complete, rather than coming from an iterator."""
+    return hasattr(keys, "__len__") or hasattr(keys, "__arrow_c_stream__")
+
+
+def run_iterator(
+    keys: Iterable[Any], size: int, steps: Callable[[list[Any]], Steps[Any]], *, answer: bool
+) -> Steps[list[Any] | None]:
+    """Run steps on portions of an iterator's keys; return the answers, if requested."""
+    remaining, answers = iter(keys), list[Any]()
+    while portion := list(islice(remaining, size)):
+        answers += (yield from steps(portion)) or []
     return answers if answer else None

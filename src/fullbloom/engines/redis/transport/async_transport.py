@@ -3,65 +3,120 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import redis.exceptions as redis_errors
 
-from fullbloom.engines.redis.protocol.errors import (
-    CLIENT_ERRORS,
-    no_transactions,
-    translate_errors,
-    translate_replies,
-)
-from fullbloom.engines.redis.protocol.requests import (
+from fullbloom.engines.redis.protocol import (
     Call,
-    JoinedExchange,
     Locate,
     QueryTimeout,
     SendBatch,
     Sleep,
     Transaction,
+    transaction_error,
 )
-from fullbloom.engines.redis.transport.cluster import (
-    AskNode,
+from fullbloom.engines.redis.transport import (
     ExchangeAll,
     MoveSlot,
     RenewMap,
-    default_shards,
+    SendCommand,
+    compute_pause,
+    count_default_shards,
     follow_call,
-    pause_after,
     read_max_retries,
     route_batch,
-    run_side_by_side,
+    route_batches,
 )
 from fullbloom.engines.redis.transport.connections import (
-    async_all,
+    CLIENT_ERRORS,
+    JoinedExchange,
     async_check_client,
     async_connection,
-    async_exchange,
     async_exchange_with,
+    async_find_node,
+    async_find_reader,
     async_initialize,
-    async_node_at,
+    async_limit_time,
     async_node_connection,
     async_sleep,
+    check_acks,
+    check_loaded,
+    format_refusal,
+    list_buffers,
     read_timeout,
+    translate_errors,
+    translate_replies,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from fullbloom._core import WireExchange
-    from fullbloom.engines.redis.protocol.requests import Acks, Request, Steps
-    from fullbloom.engines.redis.transport.cluster import Action
+    from fullbloom.engines.redis.protocol import Acks, Request, Steps
+    from fullbloom.engines.redis.transport import Action
 
 T = TypeVar("T")
+
+#: Bytes requested of a connection at a time.
+_RECEIVED_BYTES = 1 << 16
+#: Commands that are sent before their replies are read.
+_MAX_CALLS = 1000
+
+
+async def async_send(connection: Any, exchange: WireExchange | JoinedExchange) -> None:
+    """Send the commands, from the first on."""
+    exchange.restart()
+    await connection.send_packed_command(list_buffers(exchange))
+
+
+async def async_receive(
+    connection: Any, exchange: WireExchange | JoinedExchange, acks: Acks | None = None
+) -> None:
+    """Read the replies; disconnect unless all of them came. Raise unless replicas confirmed the change."""
+    confirmed = None
+    try:
+        async with async_limit_time(connection):
+            await _read_replies(connection, exchange)
+        check_loaded(exchange.refusals)
+        if acks is not None and not exchange.refusals:
+            await connection.send_command("WAIT", acks.replicas, acks.milliseconds)
+            confirmed = await connection.read_response()
+    except TimeoutError:
+        await connection.disconnect(nowait=True)
+        raise redis_errors.TimeoutError("timeout reading from socket") from None
+    except OSError:
+        await connection.disconnect(nowait=True)
+        raise redis_errors.ConnectionError("error while reading from socket") from None
+    except BaseException:
+        await connection.disconnect(nowait=True)
+        raise
+    if acks is not None and confirmed is not None:
+        check_acks(acks, confirmed)
+
+
+async def _read_replies(connection: Any, exchange: WireExchange | JoinedExchange) -> None:
+    read, is_complete = async_find_reader(connection), False
+    while not is_complete:
+        if read is not None:
+            data = await read(_RECEIVED_BYTES)
+            if not data:
+                raise ConnectionResetError
+            is_complete = exchange.feed(data)
+        else:
+            try:
+                reply = await connection.read_response(disable_decoding=True, disconnect_on_error=False)
+                is_complete = exchange.accept(reply)
+            except redis_errors.ResponseError as error:
+                is_complete = exchange.refuse(format_refusal(error))
 
 
 class AsyncTransport:
     """Sends requests to the one server of a client."""
 
     #: True when all keys are on one server.
-    whole = True
+    is_single = True
 
     def __init__(self, client: Any, name: str) -> None:
         """Take the client; nothing is sent yet."""
@@ -69,7 +124,7 @@ class AsyncTransport:
         self.client = client
         self.name = name
 
-    def shards(self) -> int:
+    def count_default_shards(self) -> int:
         """Return the default number of shards of a new filter."""
         return 1
 
@@ -79,11 +134,11 @@ class AsyncTransport:
             requests = next(steps)
             while True:
                 try:
-                    answers = await self._answer_all(requests)
+                    replies = await self._answer_all(requests)
                 except BaseException as error:  # noqa: BLE001 - the generator cleans up and raises it again
                     requests = steps.throw(error)
                 else:
-                    requests = steps.send(answers)
+                    requests = steps.send(replies)
         except StopIteration as stop:
             value: T = stop.value
             return value
@@ -92,10 +147,10 @@ class AsyncTransport:
         if len(requests) == 1:
             return [await self._answer(requests[0])]
         batches = [request for request in requests if isinstance(request, SendBatch)]
-        if batches and len(batches) == len(requests):
-            with translate_errors(self.name):
+        with translate_errors(self.name):
+            if batches:
                 return await self._send_all(batches)
-        return await async_all([self._answer(request) for request in requests])
+            return await self._call_all([request for request in requests if isinstance(request, Call)])
 
     async def _answer(self, request: Request) -> Any:
         if isinstance(request, Sleep):
@@ -104,20 +159,33 @@ class AsyncTransport:
             return read_timeout(self.client)
         with translate_errors(self.name):
             if isinstance(request, Locate):
-                return self._address(request.key)
+                return self._find_address(request.key)
             if isinstance(request, Transaction):
                 return await self._transact(request)
             return await (self._call(request) if isinstance(request, Call) else self._send(request))
 
-    def _address(self, _key: bytes) -> str:
+    def _find_address(self, _key: bytes) -> str:
         return ""
 
     async def _call(self, request: Call) -> Any:
         return await self.client.execute_command(*request.words, NEVER_DECODE=True)
 
+    async def _call_all(self, calls: list[Call]) -> list[Any]:
+        """Send several commands over one connection, without waiting for each reply."""
+        replies: list[Any] = []
+        for first in range(0, len(calls), _MAX_CALLS):
+            async with self.client.pipeline(transaction=False) as pipe:
+                for one in calls[first : first + _MAX_CALLS]:
+                    pipe.execute_command(*one.words, NEVER_DECODE=True)
+                replies += await pipe.execute(raise_on_error=False)
+        for reply in replies:
+            if isinstance(reply, Exception):
+                raise reply
+        return replies
+
     async def _transact(self, request: Transaction) -> list[Any] | None:
-        if not self.whole:
-            raise no_transactions(self.name)
+        if not self.is_single:
+            raise transaction_error(self.name)
         async with self.client.pipeline(transaction=True) as pipe:
             if request.watch is not None:
                 key, value = request.watch
@@ -159,11 +227,16 @@ class AsyncTransport:
     ) -> None:
         """Exchange over a connection of the client, with its retries unless ``once``."""
         async with async_connection(self.client) as connection:
+
+            async def send_and_receive() -> None:
+                await async_send(connection, exchange)
+                await async_receive(connection, exchange, acks)
+
             if once:
-                await async_exchange(connection, exchange, acks)
+                await send_and_receive()
             else:
                 await connection.retry.call_with_retry(
-                    lambda: async_exchange(connection, exchange, acks), lambda _error: connection.disconnect()
+                    send_and_receive, lambda _error: connection.disconnect()
                 )
 
 
@@ -173,29 +246,31 @@ class AsyncClusterTransport(AsyncTransport):
     The client's map of the cluster, its connections and its retries are used.
     """
 
-    whole = False
+    is_single = False
 
-    def shards(self) -> int:
+    def count_default_shards(self) -> int:
         """Return the default number of shards of a new filter."""
-        return default_shards(self.client)
+        return count_default_shards(self.client)
 
-    def _node(self, key: bytes | None) -> Any:
+    def _find_node(self, key: bytes | None) -> Any:
         return self.client.get_default_node() if key is None else self.client.get_node_from_key(key)
 
-    def _node_at(self, host: str, port: int) -> Any:
-        return async_node_at(self.client, host, port)
+    def _find_node_at(self, host: str, port: int) -> Any:
+        return async_find_node(self.client, host, port)
 
-    def _address(self, key: bytes) -> str:
-        return str(self._node(key).name)
+    def _find_address(self, key: bytes) -> str:
+        return str(self._find_node(key).name)
 
     async def _call(self, request: Call) -> Any:
         await async_initialize(self.client)
-        return await self._drive(
-            follow_call(request, self._node, self._node_at, read_max_retries(self.client))
-        )
+        retries = read_max_retries(self.client)
+        return await self._drive(follow_call(request, self._find_node, self._find_node_at, retries))
+
+    async def _call_all(self, calls: list[Call]) -> list[Any]:
+        return [await self._call(one) for one in calls]
 
     def _route(self, batch: SendBatch) -> Generator[Action, Any, list[WireExchange]]:
-        return route_batch(batch, self._node, self._node_at, read_max_retries(self.client))
+        return route_batch(batch, self._find_node, self._find_node_at, read_max_retries(self.client))
 
     async def _send(self, batch: SendBatch) -> list[WireExchange]:
         await async_initialize(self.client)
@@ -205,7 +280,7 @@ class AsyncClusterTransport(AsyncTransport):
     async def _send_all(self, batches: list[SendBatch]) -> list[list[WireExchange]]:
         await async_initialize(self.client)
         exchanges: list[list[WireExchange]] = await self._drive(
-            run_side_by_side([self._route(batch) for batch in batches])
+            route_batches([self._route(batch) for batch in batches])
         )
         return exchanges
 
@@ -219,9 +294,10 @@ class AsyncClusterTransport(AsyncTransport):
 
     async def _perform(self, action: Action) -> Any:
         if isinstance(action, ExchangeAll):
-            return await async_exchange_with(self.client, action.parts, action.acks)
-        if isinstance(action, AskNode):
-            return await self._ask_node(action)
+            receive = partial(async_receive, acks=action.acks)
+            return await async_exchange_with(self.client, action.parts, async_send, receive)
+        if isinstance(action, SendCommand):
+            return await self._send_command(action)
         if isinstance(action, MoveSlot):
             moved = redis_errors.MovedError(f"{action.slot} {action.host}:{action.port}")
             return await self.client.nodes_manager.move_slot(moved)
@@ -229,7 +305,7 @@ class AsyncClusterTransport(AsyncTransport):
             return await self._renew_map(action)
         return await async_sleep(action.seconds)
 
-    async def _ask_node(self, action: AskNode) -> Any:
+    async def _send_command(self, action: SendCommand) -> Any:
         """Return a node's reply, or the error."""
         try:
             async with async_node_connection(self.client, action.node) as connection:
@@ -243,7 +319,7 @@ class AsyncClusterTransport(AsyncTransport):
 
     async def _renew_map(self, action: RenewMap) -> None:
         manager = self.client.nodes_manager
-        await async_sleep(pause_after(self.client, action.failures))
+        await async_sleep(compute_pause(self.client, action.failures))
         with suppress(*CLIENT_ERRORS):  # the next try reports it
             for node in action.failed:
                 manager.move_node_to_end_of_cached_nodes(node.name)

@@ -1,7 +1,7 @@
-"""What differs between blocking and asyncio: connections, sleeping, and how single keys are batched.
+"""Connections of redis-py's clients, its errors, and what differs between blocking and asyncio by nature.
 
-Functions that begin with ``sync_`` and ``async_`` have the same parameters and results: the asyncio transport
-and filters call the second, and `scripts/colours.py` generates the blocking ones, which call the first.
+Functions that begin with ``sync_`` and ``async_`` have the same parameters and results: `async_transport`
+calls the second, and `scripts/generate_sync.py` generates `sync_transport`, which calls the first.
 
 The commands of a batch are sent as one buffer, and replies are read natively from the connection's socket or
 stream: packing and parsing each of them in Python would take most of the time. redis-py's parser reads where
@@ -11,36 +11,164 @@ a connection has neither.
 from __future__ import annotations
 
 import asyncio
-import copy
 import time
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
 from inspect import iscoroutinefunction
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import redis.exceptions as redis_errors
 
-from fullbloom.engines.redis.protocol.errors import CLIENT_ERRORS, check_acks, check_loaded, error_text
-from fullbloom.engines.redis.protocol.requests import buffers
-from fullbloom.errors import ParameterTypeError
+from fullbloom.engines.redis.protocol import (
+    acks_error,
+    client_error,
+    parse_number,
+    refusal_error,
+    reply_error,
+    timeout_error,
+    unreachable_error,
+)
+from fullbloom.errors import FullbloomError, ParameterTypeError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 
     from fullbloom._core import WireExchange
-    from fullbloom.engines.redis.protocol.requests import Acks, JoinedExchange
+    from fullbloom.engines.redis.protocol import Acks, SendBatch
 
-    #: A node, and what writes the commands for it.
+    #: A node, and the function that writes the commands for it.
     Part = tuple[Any, Callable[[], WireExchange]]
 
-T = TypeVar("T")
+#: What redis-py raises: its cluster errors are not RedisErrors.
+CLIENT_ERRORS = (redis_errors.RedisError, redis_errors.RedisClusterException, OSError)
+_REFUSALS = (redis_errors.AuthenticationError, redis_errors.BusyLoadingError, redis_errors.ResponseError)
+#: The codes of refusals that redis-py turns into classes and leaves out of their texts.
+_CODES = (
+    (redis_errors.ReadOnlyError, "READONLY"),
+    (redis_errors.OutOfMemoryError, "OOM"),
+    (redis_errors.NoPermissionError, "NOPERM"),
+    (redis_errors.AuthenticationError, "WRONGPASS"),
+    (redis_errors.BusyLoadingError, "LOADING"),
+    (redis_errors.MasterDownError, "MASTERDOWN"),
+    (redis_errors.ClusterDownError, "CLUSTERDOWN"),
+    (redis_errors.TryAgainError, "TRYAGAIN"),
+    (redis_errors.AskError, "ASK"),
+    (redis_errors.MovedError, "MOVED"),
+)
+
+
+def translate(name: str, error: Exception) -> Exception:
+    """Return the package's error for one of redis-py's."""
+    if isinstance(error, FullbloomError):
+        return error
+    if isinstance(error, redis_errors.TimeoutError):
+        return timeout_error(name)
+    if isinstance(error, _REFUSALS):
+        return refusal_error(name, format_refusal(error))
+    if isinstance(error, (redis_errors.ConnectionError, redis_errors.RedisClusterException, OSError)):
+        return unreachable_error(name, str(error))
+    return client_error(name, str(error)) if isinstance(error, redis_errors.RedisError) else error
+
+
+def format_refusal(error: Exception) -> str:
+    """Return the text of a server's refusal, its code in front."""
+    text = str(error)
+    for kind, code in _CODES:
+        if isinstance(error, kind):
+            return f"{code} {text}"
+    # redis-py leaves ERR out, and keeps codes that it does not know.
+    return text if text.partition(" ")[0].isupper() else f"ERR {text}"
+
+
+@contextmanager
+def translate_errors(name: str) -> Iterator[None]:
+    """Raise the package's errors for whatever redis-py raises inside ``with``.
+
+    On replies that no server sends, redis-py raises built-in exceptions, whose texts may repeat the reply.
+    """
+    try:
+        yield
+    except (FullbloomError, *CLIENT_ERRORS) as error:
+        raise translate(name, error) from None
+    except Exception as error:  # noqa: BLE001 - such a reply may cause any exception
+        raise reply_error(f"{type(error).__name__} in the client library") from None
+
+
+def translate_replies(name: str, replies: list[Any]) -> list[Any]:
+    """Return the replies of a transaction, with the package's errors."""
+    return [translate(name, one) if isinstance(one, Exception) else one for one in replies]
+
+
+def check_acks(acks: Acks, reply: Any) -> None:
+    """Raise EngineUnavailable where fewer replicas than required confirmed a change."""
+    confirmed = parse_number(reply)
+    if confirmed < acks.replicas:
+        raise acks_error(confirmed, acks)
+
+
+def check_loaded(refusals: list[tuple[int, str]]) -> None:
+    """Raise redis-py's error, which its retries know, for a server that is still loading its data."""
+    if any(text.startswith("LOADING") for _, text in refusals):
+        raise redis_errors.BusyLoadingError("the server is loading its data")
+
+
+class JoinedExchange:
+    """Several batches sent over one connection at the same time, with the methods of an exchange."""
+
+    def __init__(self, batches: list[SendBatch]) -> None:
+        """Take the batches; their commands are written when they are sent."""
+        self._batches = batches
+        #: An exchange of each.
+        self.parts: list[WireExchange] = []
+        self._at = 0
+
+    def restart(self) -> None:
+        """Start again from the first command."""
+        self._at = 0
+        for part in self.parts:
+            part.restart()
+
+    def buffers(self) -> Iterator[bytes]:
+        """Yield the buffers to send, writing each buffer while the server is busy with the previous one."""
+        for number, batch in enumerate(self._batches):
+            if number == len(self.parts):
+                self.parts.append(batch.batch.exchange(batch.shards))
+            yield self.parts[number].buffer
+
+    def feed(self, data: bytes) -> bool:
+        """Take received bytes; True once all replies are complete."""
+        while self._at < len(self.parts) - 1:
+            left = self.parts[self._at].feed_part(data)
+            if left is None:
+                return False
+            self._at += 1
+            data = data[len(data) - left :]
+        return self.parts[-1].feed(data)
+
+    def accept(self, reply: Any) -> bool:
+        """Take the next reply as the client library read it."""
+        return self._advance(done=self.parts[self._at].accept(reply))
+
+    def refuse(self, text: str) -> bool:
+        """Take a refusal as the next reply."""
+        return self._advance(done=self.parts[self._at].refuse(text))
+
+    def _advance(self, *, done: bool) -> bool:
+        self._at += done
+        return self._at == len(self.parts)
+
+    @property
+    def refusals(self) -> list[tuple[int, str]]:
+        """The shard and text of each refusal."""
+        return [refusal for part in self.parts for refusal in part.refusals]
+
+
+def list_buffers(exchange: WireExchange | JoinedExchange) -> Iterable[bytes]:
+    """Return the buffers to send."""
+    return exchange.buffers() if isinstance(exchange, JoinedExchange) else [exchange.buffer]
+
 
 sync_sleep = time.sleep
 async_sleep = asyncio.sleep
-
-#: Bytes requested of a socket at a time.
-_RECEIVED = 1 << 16
-#: Keys of concurrent tasks that are sent together at most.
-_LARGEST_BATCH = 4096
 
 
 def sync_check_client(client: Any) -> None:
@@ -85,28 +213,8 @@ async def async_initialize(client: Any) -> None:
     await client.initialize()
 
 
-def sync_all(results: list[T]) -> list[T]:
-    """Return the results, which came one after the other."""
-    return results
-
-
-async def async_all(awaited: list[Coroutine[Any, Any, T]]) -> list[T]:
-    """Await all at once; raise the first error as it is, after the others have ended.
-
-    A TaskGroup would wrap it in an ExceptionGroup, which is not an error of this package.
-    """
-    tasks = [asyncio.ensure_future(one) for one in awaited]
-    try:
-        return await asyncio.gather(*tasks)
-    except BaseException:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        raise
-
-
-class _Pooled:
-    """A connection taken from a pool; a class, because a generator would cost 2 us for each single key."""
+class _PooledConnection:
+    """A connection from a pool; a class, because a generator would cost 2 us for each single key."""
 
     __slots__ = ("_connection", "_pool")
 
@@ -122,7 +230,7 @@ class _Pooled:
 
 
 @contextmanager
-def _single(client: Any) -> Iterator[Any]:
+def _lock_connection(client: Any) -> Iterator[Any]:
     """Lock the only connection of a client."""
     lock = getattr(client, "single_connection_lock", None)
     with lock if lock is not None else nullcontext():
@@ -131,7 +239,9 @@ def _single(client: Any) -> Iterator[Any]:
 
 def sync_connection(client: Any) -> AbstractContextManager[Any]:
     """Take a connection of the client."""
-    return _Pooled(client.connection_pool) if client.connection is None else _single(client)
+    if client.connection is None:
+        return _PooledConnection(client.connection_pool)
+    return _lock_connection(client)
 
 
 @asynccontextmanager
@@ -147,7 +257,7 @@ async def async_connection(client: Any) -> AsyncIterator[Any]:
 
 def sync_node_connection(client: Any, node: Any) -> AbstractContextManager[Any]:
     """Take a connection to a node of a cluster."""
-    return _Pooled(client.get_redis_connection(node).connection_pool)
+    return _PooledConnection(client.get_redis_connection(node).connection_pool)
 
 
 @asynccontextmanager
@@ -161,7 +271,7 @@ async def async_node_connection(_client: Any, node: Any) -> AsyncIterator[Any]:
         node.release(connection)
 
 
-def sync_node_at(client: Any, host: str, port: int) -> Any:
+def sync_find_node(client: Any, host: str, port: int) -> Any:
     """Return the node at an address, which may have just joined: the map lists only nodes with slots."""
     manager = client.nodes_manager
     node = manager.get_node(host=host, port=port)
@@ -171,7 +281,7 @@ def sync_node_at(client: Any, host: str, port: int) -> Any:
     return node
 
 
-def async_node_at(client: Any, host: str, port: int) -> Any:
+def async_find_node(client: Any, host: str, port: int) -> Any:
     """Return the node at an address, which may have just joined: the map lists only nodes with slots."""
     manager = client.nodes_manager
     node = client.get_node(host=host, port=port)
@@ -181,135 +291,42 @@ def async_node_at(client: Any, host: str, port: int) -> Any:
     return node
 
 
-def idle_socket(connection: Any) -> Any:
-    """Return the socket of a connection, if its parser has no buffered bytes; else None."""
+def sync_limit_time(connection: Any) -> AbstractContextManager[Any]:
+    """Do nothing: the socket has the client's timeout."""
+    return nullcontext(connection)
+
+
+def async_limit_time(connection: Any) -> asyncio.Timeout:
+    """Limit how long replies may take, as the client does."""
+    return asyncio.timeout(connection.socket_timeout or None)
+
+
+def sync_find_reader(connection: Any) -> Callable[[int], bytes] | None:
+    """Return the function that reads from a connection's socket; None if its parser has buffered bytes."""
     parser, socket = getattr(connection, "_parser", None), getattr(connection, "_sock", None)
     native = getattr(parser, "_reader", None)  # of hiredis
     buffer = getattr(parser, "_buffer", None)  # of redis-py's own parser
     if native is not None and hasattr(native, "has_data"):
-        return None if native.has_data() else socket
-    if buffer is not None and hasattr(buffer, "unread_bytes"):
-        return None if buffer.unread_bytes() else socket
-    return None
+        is_idle = not native.has_data()
+    else:
+        is_idle = buffer is not None and hasattr(buffer, "unread_bytes") and not buffer.unread_bytes()
+    return socket.recv if is_idle and socket is not None else None
 
 
-def idle_stream(connection: Any) -> Any:
-    """Return the stream of a connection, if its parser has no buffered bytes; else None."""
+def async_find_reader(connection: Any) -> Callable[[int], Awaitable[bytes]] | None:
+    """Return the function that reads from a connection's stream; None if its parser has buffered bytes."""
     parser, stream = getattr(connection, "_parser", None), getattr(connection, "_reader", None)
     native = getattr(parser, "_reader", None)  # of hiredis
     if native is not None and hasattr(native, "has_data"):
-        return None if native.has_data() else stream
-    buffer = getattr(parser, "_buffer", None)  # of redis-py's own parser
-    return stream if buffer == b"" else None
+        is_idle = not native.has_data()
+    else:
+        is_idle = getattr(parser, "_buffer", None) == b""  # of redis-py's own parser
+    return stream.read if is_idle and stream is not None else None
 
 
-def sync_exchange(connection: Any, exchange: WireExchange | JoinedExchange, acks: Acks | None = None) -> None:
-    """Send the commands and read their replies; disconnect unless all of them came."""
-    send(connection, exchange)
-    receive(connection, exchange, acks)
-
-
-def send(connection: Any, exchange: WireExchange | JoinedExchange) -> None:
-    """Send the commands, from the first on."""
-    exchange.restart()
-    connection.send_packed_command(buffers(exchange))
-
-
-def receive(connection: Any, exchange: WireExchange | JoinedExchange, acks: Acks | None = None) -> None:
-    """Read the replies; disconnect unless all of them came and replicas confirmed them."""
-    confirmed = None
-    try:
-        socket = idle_socket(connection)
-        if socket is None:
-            _read_parser(connection, exchange)
-        else:
-            _read_socket(socket, exchange)
-        check_loaded(exchange.refusals)
-        if acks is not None and not exchange.refusals:
-            connection.send_command("WAIT", acks.replicas, acks.milliseconds)
-            confirmed = connection.read_response()
-    except TimeoutError:
-        connection.disconnect()
-        raise redis_errors.TimeoutError("timeout reading from socket") from None
-    except OSError:
-        connection.disconnect()
-        raise redis_errors.ConnectionError("error while reading from socket") from None
-    except BaseException:
-        connection.disconnect()
-        raise
-    if acks is not None and confirmed is not None:
-        check_acks(acks, confirmed)
-
-
-def _read_socket(socket: Any, exchange: WireExchange | JoinedExchange) -> None:
-    while True:
-        data = socket.recv(_RECEIVED)
-        if not data:
-            raise ConnectionResetError
-        if exchange.feed(data):
-            return
-
-
-def _read_parser(connection: Any, exchange: WireExchange | JoinedExchange) -> None:
-    done = False
-    while not done:
-        try:
-            done = exchange.accept(connection.read_response(disable_decoding=True, disconnect_on_error=False))
-        except redis_errors.ResponseError as error:
-            done = exchange.refuse(error_text(error))
-
-
-async def async_exchange(
-    connection: Any, exchange: WireExchange | JoinedExchange, acks: Acks | None = None
-) -> None:
-    """Send the commands and read their replies; disconnect unless all of them came."""
-    exchange.restart()
-    confirmed = None
-    try:
-        await connection.send_packed_command(buffers(exchange))
-        async with asyncio.timeout(connection.socket_timeout or None):
-            stream = idle_stream(connection)
-            if stream is None:
-                await _read_async_parser(connection, exchange)
-            else:
-                await _read_stream(stream, exchange)
-        check_loaded(exchange.refusals)
-        if acks is not None and not exchange.refusals:
-            await connection.send_command("WAIT", acks.replicas, acks.milliseconds)
-            confirmed = await connection.read_response()
-    except TimeoutError:
-        await connection.disconnect(nowait=True)
-        raise redis_errors.TimeoutError("timeout reading from socket") from None
-    except OSError:
-        await connection.disconnect(nowait=True)
-        raise redis_errors.ConnectionError("error while reading from socket") from None
-    except BaseException:
-        await connection.disconnect(nowait=True)
-        raise
-    if acks is not None and confirmed is not None:
-        check_acks(acks, confirmed)
-
-
-async def _read_stream(stream: Any, exchange: WireExchange | JoinedExchange) -> None:
-    while True:
-        data = await stream.read(_RECEIVED)
-        if not data:
-            raise ConnectionResetError
-        if exchange.feed(data):
-            return
-
-
-async def _read_async_parser(connection: Any, exchange: WireExchange | JoinedExchange) -> None:
-    done = False
-    while not done:
-        try:
-            reply = await connection.read_response(disable_decoding=True, disconnect_on_error=False)
-            done = exchange.accept(reply)
-        except redis_errors.ResponseError as error:
-            done = exchange.refuse(error_text(error))
-
-
-def sync_exchange_with(client: Any, parts: list[Part], acks: Acks | None) -> list[Exception | None]:
+def sync_exchange_with(
+    client: Any, parts: list[Part], send: Callable[..., None], receive: Callable[..., None]
+) -> list[Exception | None]:
     """Exchange with several nodes at the same time: send everything before reading the first reply.
 
     Returns an error or None for each. Servers buffer the replies that are not read yet.
@@ -318,9 +335,9 @@ def sync_exchange_with(client: Any, parts: list[Part], acks: Acks | None) -> lis
     taken: list[tuple[int, Any, Any]] = []
     exchanges: list[WireExchange] = []
     try:
-        for number, (node, make) in enumerate(parts):
+        for number, (node, write) in enumerate(parts):
             pool = client.get_redis_connection(node).connection_pool
-            exchanges.append(make())
+            exchanges.append(write())
             try:
                 connection = pool.get_connection()
                 taken.append((number, pool, connection))
@@ -330,7 +347,7 @@ def sync_exchange_with(client: Any, parts: list[Part], acks: Acks | None) -> lis
         for number, _, connection in taken:
             if errors[number] is None:
                 try:
-                    receive(connection, exchanges[number], acks)
+                    receive(connection, exchanges[number])
                 except CLIENT_ERRORS as error:
                     errors[number] = error
     except BaseException:
@@ -345,90 +362,30 @@ def sync_exchange_with(client: Any, parts: list[Part], acks: Acks | None) -> lis
     return errors
 
 
-async def async_exchange_with(client: Any, parts: list[Part], acks: Acks | None) -> list[Exception | None]:
-    """Exchange with several nodes at the same time; returns an error or None for each."""
+async def async_exchange_with(
+    client: Any,
+    parts: list[Part],
+    send: Callable[..., Awaitable[None]],
+    receive: Callable[..., Awaitable[None]],
+) -> list[Exception | None]:
+    """Exchange with several nodes at the same time; return an error or None for each."""
 
-    async def one(node: Any, make: Callable[[], WireExchange]) -> Exception | None:
-        exchange = make()
+    async def exchange_with(node: Any, write: Callable[[], WireExchange]) -> Exception | None:
+        exchange = write()
         try:
             async with async_node_connection(client, node) as connection:
-                await async_exchange(connection, exchange, acks)
+                await send(connection, exchange)
+                await receive(connection, exchange)
         except CLIENT_ERRORS as error:
             return error
         return None
 
-    return await async_all([one(node, make) for node, make in parts])
-
-
-class KeyBatcher:
-    """Sends each single key at once, as a blocking caller waits for it."""
-
-    def __init__(self, send_hashes: Callable[[bytes], bytes]) -> None:
-        """Take what sends hashes and returns a byte for each."""
-        self._send = send_hashes
-
-    def put(self, hash_: bytes) -> int:
-        """Return the answer."""
-        return self._send(hash_)[0]
-
-
-class AsyncKeyBatcher:
-    """Sends single keys of concurrent tasks as batches: keys that arrive during a batch form the next one.
-
-    The first batch leaves at the end of the event loop's iteration. Each batch is a task of its own, so that
-    cancelling a caller takes nothing from the others; its key is sent all the same, unless it was cancelled
-    before the batch left.
-    """
-
-    def __init__(self, send_hashes: Callable[[bytes], Awaitable[bytes]]) -> None:
-        """Take what sends hashes and returns a byte for each."""
-        self._send = send_hashes
-        self._waiting: list[tuple[bytes, asyncio.Future[int]]] = []
-        self._task: asyncio.Task[None] | None = None
-
-    def put(self, hash_: bytes) -> asyncio.Future[int]:
-        """Return a future of the answer."""
-        loop = asyncio.get_running_loop()
-        answer: asyncio.Future[int] = loop.create_future()
-        self._waiting.append((hash_, answer))
-        if self._task is None or self._task.done() or self._task.get_loop() is not loop:
-            self._task = loop.create_task(self._send_waiting())
-        return answer
-
-    async def _send_waiting(self) -> None:
-        while self._waiting:
-            first, self._waiting = self._waiting[:_LARGEST_BATCH], self._waiting[_LARGEST_BATCH:]
-            batch = [(hash_, answer) for hash_, answer in first if not answer.done()]
-            if not batch:
-                continue
-            answers = [answer for _, answer in batch]
-            try:
-                results = await self._send(b"".join(hash_ for hash_, _ in batch))
-            except Exception as error:  # noqa: BLE001 - every task gets it
-                _settle(answers, [_copy(error) for _ in answers])
-            except BaseException:  # the loop ends
-                for answer in [*answers, *(answer for _, answer in self._waiting)]:
-                    answer.cancel()
-                self._waiting.clear()
-                raise
-            else:
-                _settle(answers, list(results))
-
-
-def _settle(answers: list[asyncio.Future[int]], results: Sequence[int | Exception]) -> None:
-    """Give each task its own result, unless it was cancelled."""
-    for answer, result in zip(answers, results, strict=True):
-        if answer.done():
-            continue
-        if isinstance(result, Exception):
-            answer.set_exception(result)
-        else:
-            answer.set_result(result)
-
-
-def _copy(error: Exception) -> Exception:
-    """Return a copy for each task, so that tracebacks do not mix."""
+    # A TaskGroup would wrap the first error in an ExceptionGroup, which is not an error of this package.
+    tasks = [asyncio.ensure_future(exchange_with(node, write)) for node, write in parts]
     try:
-        return copy.copy(error)
-    except Exception:  # noqa: BLE001 - some classes cannot be copied
-        return error
+        return await asyncio.gather(*tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise

@@ -1,12 +1,12 @@
-"""Generates the blocking twin of each asyncio module: ``async_NAME.py`` gives ``sync_NAME.py`` beside it.
+"""Generates the blocking module of each asyncio module: ``sync_NAME.py`` from ``async_NAME.py`` beside it.
 
-With ``--check`` writes nothing and compares: exit code 1 and a diff when a committed file is stale.
+With ``--check``, writes nothing and compares: exit code 1 and a diff if a committed file is stale.
 
-``async`` and ``await`` go, ``AsyncName`` becomes ``Name``, ``async_name`` becomes ``sync_name``. A comment
-behind a ``def`` names what a method becomes where a blocking class has an operator, a property or a
-constructor: ``# blocking: __contains__``, ``# blocking: property``, ``# blocking: __init__`` (of a class
-method that creates an object), ``# blocking: __ior__`` (which returns the object). A paragraph of a docstring
-that begins with "In asyncio" is left out.
+The generator removes ``async`` and ``await``, and renames ``AsyncName`` to ``Name`` and ``async_name`` to
+``sync_name``. A comment behind a ``def`` says what the method becomes if the blocking class has an operator,
+a property or a constructor instead: ``# blocking: __contains__``, ``# blocking: property``, ``# blocking:
+__init__`` (of a class method that creates an object), ``# blocking: __ior__`` (which returns the object). It
+omits paragraphs of docstrings that begin with "In asyncio".
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 SOURCES = ("src/fullbloom/client/async_*.py", "src/fullbloom/engines/redis/*/async_*.py")
-NOTICE = "# Generated from {} by scripts/colours.py (`make stubs`); do not edit.\n\n"
+NOTICE = "# Generated from {} by scripts/generate_sync.py (`make stubs`); do not edit.\n\n"
 DIRECTIVE = re.compile(r"  # blocking: (\w+)$")
-#: Replaced in this order.
-WORDS = (
+#: Replacements, in the order in which they are made.
+REPLACEMENTS = (
     (re.compile(r"\basync (?=def|with|for)"), ""),
     (re.compile(r"\bawait "), ""),
     (re.compile(r"\bredis\.asyncio\b"), "redis"),
@@ -35,6 +35,7 @@ WORDS = (
     (re.compile(r"\basync_(?=[a-z])"), "sync_"),
     (re.compile(r"\b__a(?=enter__|exit__)"), "__"),
     (re.compile(r"\baclose\b"), "close"),
+    (re.compile(r"\bdisconnect\(nowait=True\)"), "disconnect()"),
     (
         re.compile(r"\((self\.[\w.]+\((?:[^()]|\([^()]*\))*\))\)(?=[.\[])"),
         r"\1",
@@ -47,19 +48,21 @@ Edits = dict[int, str | None]
 
 
 def apply_directives(lines: list[str]) -> Edits:
-    """The lines that change because of a directive, by index; None for those that go."""
+    """Return the lines that a directive changes, by index; None for those that it removes."""
     edits: Edits = {}
     for node in ast.walk(ast.parse("\n".join(lines))):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             first = node.lineno - 1
             if found := DIRECTIVE.search(lines[first]):
                 edits[first] = DIRECTIVE.sub("", lines[first]).replace("async def", "def", 1)
-                convert(found[1], node, lines, edits)
+                convert_method(found[1], node, lines, edits)
     return edits
 
 
-def convert(name: str, node: ast.FunctionDef | ast.AsyncFunctionDef, lines: list[str], edits: Edits) -> None:
-    """Turn a method into ``name``."""
+def convert_method(
+    name: str, node: ast.FunctionDef | ast.AsyncFunctionDef, lines: list[str], edits: Edits
+) -> None:
+    """Convert a method to ``name``."""
     first, last, body = node.lineno - 1, (node.end_lineno or 0) - 1, node.body[0].lineno - 1
     indent = " " * node.col_offset
     if name == "property":
@@ -80,20 +83,20 @@ def convert(name: str, node: ast.FunctionDef | ast.AsyncFunctionDef, lines: list
                 edits[at] = None
 
 
-def make_blocking(text: str, origin: str) -> str:
-    """The blocking twin of a module."""
+def generate_module(text: str, origin: str) -> str:
+    """Return the blocking module for the text of an asyncio module."""
     lines = text.splitlines()
     edits = apply_directives(lines)
-    kept = (edits.get(at, line) for at, line in enumerate(lines))
-    text = "\n".join(line for line in kept if line is not None) + "\n"
+    edited = (edits.get(at, line) for at, line in enumerate(lines))
+    text = "\n".join(line for line in edited if line is not None) + "\n"
     text = ASYNC_ONLY.sub("", text)
-    for pattern, replacement in WORDS:
+    for pattern, replacement in REPLACEMENTS:
         text = pattern.sub(replacement, text)
-    return tidy(NOTICE.format(origin) + text)
+    return format_module(NOTICE.format(origin) + text)
 
 
-def tidy(text: str) -> str:
-    """The text with its imports sorted, and formatted."""
+def format_module(text: str) -> str:
+    """Return the text with its imports sorted, and formatted."""
     name = ["--stdin-filename", "src/fullbloom/generated.py", "-"]
     for command in (["check", "--fix", "--quiet", "--select", "I,F401"], ["format", "--quiet"]):
         run = subprocess.run(
@@ -105,20 +108,20 @@ def tidy(text: str) -> str:
             check=False,
         )
         if run.returncode:
-            sys.exit(f"colours: ruff {command[0]} failed\n{run.stdout}{run.stderr}")
+            sys.exit(f"generate_sync: ruff {command[0]} failed\n{run.stdout}{run.stderr}")
         text = run.stdout
     return text
 
 
 def main() -> int:
-    """Write the twins, or compare them; 0 if all are current."""
+    """Write the blocking modules, or compare them; return 0 if all are current."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; fail if a file is stale")
     check, stale = parser.parse_args().check, 0
     sources = sorted(path for pattern in SOURCES for path in ROOT.glob(pattern))
     for source in sources:
         target = source.with_name(source.name.replace("async_", "sync_", 1))
-        new = make_blocking(source.read_text(encoding="utf-8"), source.name)
+        new = generate_module(source.read_text(encoding="utf-8"), source.name)
         old = target.read_text(encoding="utf-8") if target.exists() else ""
         if new == old:
             continue

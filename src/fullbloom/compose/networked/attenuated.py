@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from fullbloom.errors import IncompatibleFilters, ParameterError
+from fullbloom import registry
+from fullbloom.errors import IncompatibleFilters, ParameterError, ParameterTypeError
+
+from .compatibility import check_alike
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -89,15 +92,17 @@ class AttenuatedFilter(Generic[F]):
 class Router(Generic[Name, F]):
     """A node that routes: a filter of its own keys, and an attenuated filter for each of its links.
 
-    name: identifies the node to its neighbours. local: filter of the own keys, used and not copied. depth:
-    levels of the attenuated filters. ``advertise(to)`` returns what a neighbour needs to know, and
-    ``accept(source, filter)`` takes what a neighbour sent. An advertisement leaves out what the neighbour
-    itself advertised, so that a query does not run in a circle of two.
+    name: identifies the node to its neighbours. local: filter of the own keys, used and not copied; its merge
+    must be a union, and it must not be strict, because several ways lead to a key and deep levels hold those
+    of many nodes. depth: levels of the attenuated filters. ``advertise(to)`` returns what a neighbour needs
+    to know, and ``accept(source, filter)`` takes what a neighbour sent. An advertisement leaves out what the
+    neighbour itself advertised, so that a query does not run in a circle of two.
     """
 
     def __init__(self, name: Name, local: F, depth: int) -> None:
         if depth < 1:
             raise ParameterError(f"depth must be at least 1, got {depth}")
+        check_mergeable(local)
         self.name = name
         self._local, self._depth = local, depth
         self._links: dict[Name, AttenuatedFilter[F]] = {}
@@ -189,13 +194,15 @@ class Router(Generic[Name, F]):
             raise ParameterError(f"{self.name!r} has no link to {source!r}")
 
 
-def check_alike(own: HashFilter, other: Any) -> None:
-    """Raise ``IncompatibleFilters`` unless ``other`` could be merged into ``own``."""
-    scratch: Any = own.copy()
-    scratch.clear()
-    try:
-        scratch.merge(other)
-    except (AttributeError, TypeError) as error:
-        raise IncompatibleFilters(
-            f"a {type(other).__name__} cannot be combined with a {type(own).__name__}"
-        ) from error
+def check_mergeable(filter_: object) -> None:
+    """Raise unless filters like this one can be merged along every way that leads to a key."""
+    row = registry.find_row(filter_)
+    if row is not None and "union" not in row["capabilities"]:
+        raise ParameterTypeError(
+            f"a route needs filters whose merge is a union, such as BloomFilter; a {row['class']} would hold "
+            "a key once for each way that leads to it"
+        )
+    if getattr(filter_, "strict", False):
+        raise ParameterError(
+            "a route needs filters with strict=False: the deepest level holds the keys of many nodes"
+        )

@@ -235,6 +235,13 @@ impl Directory {
         run.take_while(move |entry| entry.owner == owner)
     }
 
+    /// The entries from `owner` on, in the order of the table: that of the mixed hashes, which no change of others alters.
+    /// From the owner 0 on they are all.
+    pub fn iter_from(&self, owner: u64) -> impl Iterator<Item = Entry> + '_ {
+        let (at, _) = self.search(owner);
+        self.slots().get(at..).unwrap_or_default().iter().filter_map(|&slot| unpack(slot))
+    }
+
     /// All entries, in the order of the table.
     pub fn iter(&self) -> impl Iterator<Item = Entry> + '_ {
         self.slots().iter().filter_map(|&slot| unpack(slot))

@@ -7,6 +7,8 @@ import pytest
 pytest.importorskip("numpy")
 pytest.importorskip("pyarrow", reason="the documents of the signatures are an Arrow column")
 
+from benchmarks import report
+from benchmarks.model import ROOT
 from benchmarks.networked import __main__ as networked
 from benchmarks.networked import duplicates, sums
 from benchmarks.outcome import Outcome, Record, insert
@@ -64,3 +66,18 @@ def test_bits_that_are_sent_again_are_those_of_the_record() -> None:
 def test_a_small_index_answers_as_numpy_does_and_by_the_law() -> None:
     outcome = queries.measure(20_000, seeds=10)
     assert not [failure for failure in outcome.list_failures() if "law" in failure]
+
+
+def test_the_page_of_banks_states_the_newest_record() -> None:
+    result = next(result for result, _ in report.newest() if result.name == "bank")
+    text = " ".join((ROOT / "docs" / "filters" / "bank.md").read_text(encoding="utf-8").split())
+    ratios = [
+        figure.value
+        for name, figure in result.figures.items()
+        if name.startswith("bank/") and name.endswith("ratio") and "bytes" not in name
+    ]
+    assert f"take {min(ratios):.2f} to {max(ratios):.2f} times as long" in text
+    grown = result.figures["essay/resident"].value
+    planned = result.figures["essay/planned"].value
+    assert f"{planned / 1e6:.1f} MB" in text
+    assert f"{grown / 1e6:.1f} MB, {grown / planned - 1:.1%}".replace("%", " %") in text

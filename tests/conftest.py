@@ -19,6 +19,7 @@ GOLDEN = Path(__file__).parent / "golden"
 LONG = (
     "concurrency/test_gil.py",
     "conformance/test_declarations.py",
+    "docs/test_all_figures_hold.py",
     "durability/test_full_disks.py",
     "durability/test_kills.py",
     "durability/test_service_kills.py",

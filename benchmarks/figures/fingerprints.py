@@ -22,6 +22,10 @@ TEXT = """Space of the static filters is what one filter of a million random key
 tables are those at the first key that finds no place."""
 
 N = 1_000_000
+#: The rate of a full spare in a prefix filter at 0.4 %.
+SPARE = 0.0039
+#: Keys of a Bloomier map.
+MAPPED = 100_000
 #: Rates, and the entropy log2(e/p) of a set of values in bits per key.
 ENTROPY = (
     (2.0**-7, "8.443"),
@@ -206,6 +210,7 @@ def list_tables() -> list[Case]:
             law=theory.cuckoo_fpr(13, 4, items / make().num_buckets / 4),
         )
     )
+    cases += list_same_size()
     for load, published in ((1.0, "0.0799"), (0.95, "0.059"), (0.90, "0.040")):
         cases += [
             Case(
@@ -230,7 +235,95 @@ def list_tables() -> list[Case]:
                 why="a fingerprint that several keys share is stored once, which the law leaves out",
             ),
         ]
-    return cases
+    return [*cases, *list_prefix_rates()]
+
+
+def list_prefix_rates() -> list[Case]:
+    """The rate of a prefix filter: what its bins and its spare add."""
+    make = partial(fullbloom.PrefixFilter, 400_000, 0.004)
+    bins = make().num_bins
+    return [
+        Case(
+            "rate of a prefix filter, at most",
+            published,
+            rate(make, round(load * 25 * bins), filters=4, probes=2_000_000),
+            "Even et al. 2022",
+            f"remainders of 8 bits, load {load}, spare at {SPARE:.2%}",
+            law=theory.prefix_fpr(8, load=load, spare_fpr=SPARE),
+            law_error=0.05,
+            formula="0.39 % load + share in the spare * its rate",
+            why="a bound: keys that share a fingerprint take one place",
+        )
+        for load, published in ((0.95, "0.0039"), (0.9, "0.0037"))
+    ]
+
+
+def list_same_size() -> list[Case]:
+    """The table of Fan et al.: 13 bits per key in four structures."""
+    source, n = "Fan et al. 2014, table 3", 200_000
+    classic = partial(fullbloom.BloomFilter.with_shape, 13 * n, 9, capacity=n)
+    blocked = partial(fullbloom.BloomFilter.with_shape, 13 * n, 8, capacity=n, layout="blocked")
+    quotient = partial(fullbloom.QuotientFilter, 230_000, 1 / 512)
+    slots = quotient().num_slots
+    dense = round(8 * quotient().nbytes / 13)
+    dleft = partial(fullbloom.DLeftCountingFilter, 240_000, 0.1, cells=12)
+    assert (quotient().remainder_bits, slots) == (9, 1 << 18)
+    bits = 8 * dleft().nbytes / 240_000
+    full = fullbloom.QuotientFilter(996_147, 1 / 512)
+    return [
+        Case(
+            "rate of a Bloom filter of 13 bits per key",
+            "0.0019",
+            rate(classic, n, filters=10, probes=1_000_000),
+            source,
+            "k = 9",
+            law=theory.classic_fpr(n, 13 * n, 9),
+        ),
+        Case(
+            "rate of a blocked filter of 13 bits per key",
+            "0.0043",
+            rate(blocked, n, filters=10, probes=1_000_000),
+            source,
+            "k = 8",
+            law=theory.fpr_at("blocked", blocked().num_bits, 8, n),
+            why="a program of theirs that is not described; 0.0027 is the law of eight bits in a line",
+        ),
+        Case(
+            "rate of a quotient filter of 13 bits per key",
+            "0.0018",
+            rate(quotient, dense, filters=10, probes=1_000_000),
+            source,
+            f"r = 9, load {dense / slots:.2f}",
+            law=theory.fingerprint_load_fpr(dense / slots, 9),
+            why="two bits and an eighth of metadata per slot, three there: at 13 bits the table is emptier",
+        ),
+        Case(
+            "rate of a d-left table of 13 bits per key",
+            "0.0076",
+            rate(dleft, 240_000, filters=4, probes=1_000_000),
+            source,
+            f"{bits:.1f} bits per key here, 12 cells per bucket",
+            law=theory.dleft_fpr(240_000, dleft().buckets, dleft().remainder_bits),
+            law_error=0.02,
+            why="a program of theirs; at this size our cells have a remainder of 9 bits and a count of 2; "
+            "a rate of 0.76 % takes 17 bits per key",
+        ),
+        Case(
+            "bits per key of a quotient filter",
+            "11.67",
+            formula(lambda: 8 * full.nbytes / full.capacity),
+            "rsqf",
+            "r = 9, 996,147 keys, load 0.95",
+            why="(9 + 2.125) / 0.95 = 11.71; their million keys fill a table of no power of two",
+        ),
+        Case(
+            "load of a full quotient filter",
+            "0.95",
+            formula(lambda: full.capacity / full.num_slots),
+            "Pandey et al. 2017",
+            "rank and select",
+        ),
+    ]
 
 
 def list_static() -> list[Case]:
@@ -329,13 +422,28 @@ def list_static() -> list[Case]:
             why="its arity and empty cells lower the rate",
         )
     )
+    cases += [
+        Case(
+            "bits of a Bloomier map per key and bit of value and check",
+            "1.23",
+            space(
+                partial(make_map, value_bits=bits),
+                lambda held: 8 * held.nbytes / MAPPED / (held.value_bits + 8),
+                2,
+            ),
+            "Charles, Chellapilla 2008",
+            f"{bits} bits of value, 8 of check, n = {MAPPED:,}",
+            why="the graph of a binary fuse filter needs fewer cells than the published one, 1.23 n",
+        )
+        for bits in (1, 8)
+    ]
     return cases
 
 
-def make_map(draw: np.random.Generator) -> Any:
-    """A map of 100,000 keys to a bit each."""
-    keys = draw_hashes(draw, 100_000)
-    return fullbloom.BloomierMap.build_hashed(keys, keys % 2, check_bits=8)
+def make_map(draw: np.random.Generator, value_bits: int = 1) -> Any:
+    """A map of 100,000 keys to so many bits each."""
+    keys = draw_hashes(draw, MAPPED)
+    return fullbloom.BloomierMap.build_hashed(keys, keys % (1 << value_bits), check_bits=8)
 
 
 def subject() -> Subject:

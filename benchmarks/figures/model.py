@@ -71,7 +71,8 @@ class Case:
     """One row: what is measured, what was published, and what the library's own law says.
 
     `runs` is the number of runs behind a published simulation, whose error is then taken from ours. `why`
-    explains a deviation. `law_error` is how far the law may be off, as a share of it.
+    explains a deviation. `law_error` is how far the law may be off, as a share of it. `formula`: what the
+    text has in place of a number; `published` is then its value for these parameters.
     """
 
     what: str
@@ -83,6 +84,7 @@ class Case:
     law_error: float = 0.0
     runs: int | None = None
     why: str = ""
+    formula: str = ""
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,7 @@ class Row:
     deviation: float | None
     law: float | None
     why: str
+    formula: str = ""
 
     @property
     def agrees(self) -> bool:
@@ -150,4 +153,5 @@ def run_case(case: Case, draw: np.random.Generator, share: float = 1.0) -> Row:
         deviation=deviate(case, sample),
         law=case.law,
         why=case.why,
+        formula=case.formula,
     )

@@ -20,6 +20,7 @@ from benchmarks.figures import (
     fingerprints,
     grid,
     layouts,
+    networked,
     occupancy,
     positions,
     sizes,
@@ -48,6 +49,7 @@ _MODULES = (
     streams,
     fingerprints,
     exactness,
+    networked,
     applications,
 )
 

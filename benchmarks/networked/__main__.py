@@ -1,28 +1,54 @@
-"""Print the tables of docs/networked.md."""
+"""Measures what networked filters send: ``python -m benchmarks.networked [NAME...] [--write]``.
+
+Prints the tables of docs/networked.md; with ``--write``, stores them in record.json and on the page. Counts
+of bits depend on the seeds only. ``duplicates_large`` has ten million keys and takes one or two minutes.
+"""
 
 from __future__ import annotations
 
 import argparse
+import sys
+from typing import TYPE_CHECKING
 
-from . import duplicates, replication, routing
+from benchmarks.model import ROOT
+from benchmarks.outcome import Outcome, Record
 
-TABLES = ("duplicates", "replication", "routing")
+from . import duplicates, replication, routing, sums
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+RECORD = Record(ROOT / "benchmarks" / "networked" / "record.json", ROOT / "docs")
+EXPERIMENTS: dict[str, Callable[[], Outcome]] = {
+    "duplicates": duplicates.measure,
+    "duplicates_large": duplicates.measure_large,
+    "replication": replication.measure,
+    "routing": routing.measure,
+    "sums": sums.measure,
+}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", nargs="+", choices=TABLES, default=TABLES)
-    parser.add_argument("--large", action="store_true", help="ten million keys in eight processes")
-    parser.add_argument("--cases", type=int, default=8)
-    parser.add_argument("--seed", type=int, default=28)
-    args = parser.parse_args()
-    if "duplicates" in args.only:
-        duplicates.report(args.seed, large=args.large, count=args.cases)
-    if "replication" in args.only:
-        replication.report(args.seed, args.cases)
-    if "routing" in args.only:
-        routing.report(args.seed)
+def main() -> int:
+    """Exit status 1 if a figure does not reach its bar."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.networked", description=__doc__)
+    parser.add_argument("names", nargs="*", help=f"experiments; by default all: {', '.join(EXPERIMENTS)}")
+    parser.add_argument("--write", action="store_true", help="write the record and the page")
+    options = parser.parse_args()
+    outcomes = {}
+    for name in options.names or EXPERIMENTS:
+        if name not in EXPERIMENTS:
+            parser.error(f"the experiments are {', '.join(EXPERIMENTS)}")
+        outcomes[name] = EXPERIMENTS[name]()
+        print(f"# {name}: {outcomes[name].figures}")
+        for table in outcomes[name].tables:
+            print(table.show(), end="\n\n")
+    if options.write:
+        RECORD.write(outcomes)
+    failures = [failure for outcome in outcomes.values() for failure in outcome.list_failures()]
+    for failure in failures:
+        print(failure, file=sys.stderr)
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -7,6 +7,7 @@ import random
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
+from benchmarks.outcome import Outcome, Table
 from fullbloom import theory
 from fullbloom.compose.networked import find_duplicates
 
@@ -37,8 +38,14 @@ class Case(NamedTuple):
 
 
 class Bits(NamedTuple):
+    """Bits of the filters, and of the comparison of keys behind them."""
+
     filters: float
     comparison: float
+
+
+PAGE = "networked.md"
+LARGE, SEED = Case(8, 10_000_000, 0.1, (1 / 8,)), 28
 
 
 def identify(case: Case, rank: int) -> Iterator[int]:
@@ -93,30 +100,90 @@ def draw(source: random.Random) -> Case:
     return Case(size, items, source.choice(SHARES), tuple(sorted(fprs, reverse=True)))
 
 
-def row(case: Case, seed: int) -> str:
+class Measured(NamedTuple):
+    """Bits that all elements sent beside those of the formulas, the share of keys compared, and seconds."""
+
+    case: Case
+    sent: Bits
+    law: Bits
+    seconds: float
+
+    @property
+    def off(self) -> Bits:
+        """How far the bits of the filters, and all bits, are from the formula."""
+        whole = sum(self.sent) / sum(self.law) - 1
+        return Bits(self.sent.filters / self.law.filters - 1, whole)
+
+
+def run(case: Case, seed: int) -> Measured:
+    """Measure a case in processes; raise ``RuntimeError`` unless the result is exact."""
     results = run_processes(case.elements, detect, case, seed)
     if not all(right for *_, right, _ in results):
         raise RuntimeError(f"{case} gave a wrong result")
-    filters, comparison = (sum(result[at] for result in results) for at in (0, 1))
-    law = compute(case)
-    rates = ", ".join(f"{fpr:.3g}" for fpr in case.fprs)
-    whole, expected = filters + comparison, law.filters + law.comparison
-    return (
-        f"| {case.elements} | {case.items:,} | {case.duplicates:.0%} | {rates} "
-        f"| {filters / case.items:.3f} | {law.filters / case.items:.3f} | {filters / law.filters - 1:+.2%} "
-        f"| {whole / case.items:.2f} | {expected / case.items:.2f} | {whole / expected - 1:+.2%} "
-        f"| exact | {max(result[3] for result in results):.1f} s |"
+    sent = Bits(sum(result[0] for result in results), sum(result[1] for result in results))
+    return Measured(case, sent, compute(case), max(result[3] for result in results))
+
+
+def measure_large() -> Outcome:
+    """Ten million keys in eight processes, each tenth of them in two."""
+    found = run(LARGE, SEED)
+    (filters, whole), items = found.off, found.case.items
+    rows = [
+        [
+            "filter: hashes and answers",
+            f"{found.sent.filters / items:.2f}",
+            f"{found.law.filters / items:.2f}",
+            f"{filters:+.1%}",
+        ],
+        [
+            "with the comparison of the keys that were returned",
+            f"{sum(found.sent) / items:.2f}",
+            f"{sum(found.law) / items:.2f}",
+            f"{whole:+.1%}",
+        ],
+        ["repartition of all keys", "", f"{repartition_bits(LARGE) / items:.0f}", ""],
+    ]
+    figures = {"filters_off": filters, "whole_off": whole, "exact": 1.0, "seconds": round(found.seconds, 1)}
+    figures |= {"bits_per_key": sum(found.sent) / items, "filter_bits_per_key": found.sent.filters / items}
+    bars = {"filters_off": (-0.05, 0.05), "whole_off": (-0.05, 0.05), "exact": (1.0, 1.0)}
+    columns = ["", "bits per key", "formula", "off"]
+    return Outcome(
+        {**LARGE._asdict(), "seed": SEED},
+        figures,
+        [Table("large duplicates", PAGE, columns, rows)],
+        bars,
     )
 
 
-def report(seed: int, *, large: bool, count: int) -> None:
-    """Print a row for each random case, or the one of ten million keys."""
-    print(
-        "| P | n | duplicates | rates | filter bits per key | formula | off | all bits per key | formula "
-        "| off | result | time |"
-    )
-    print("|---|---|---|---|---|---|---|---|---|---|---|---|")
-    source = random.Random(seed)
-    cases = [Case(8, 10_000_000, 0.1, (1 / 8,))] if large else [draw(source) for _ in range(count)]
-    for case in cases:
-        print(row(case, seed), flush=True)
+def repartition_bits(case: Case) -> float:
+    """Bits if every element sends its keys to their owners, without a filter."""
+    return case.items * (case.elements - 1) / case.elements * 8 * SENT_BYTES
+
+
+def measure(count: int = 8, seed: int = 1) -> Outcome:
+    """Random cases, each with a seed of its own."""
+    rows, worst = [], Bits(0.0, 0.0)
+    for number in range(seed, seed + count):
+        found = run(draw(random.Random(number)), number)
+        case, off, items = found.case, found.off, found.case.items
+        rows.append(
+            [
+                str(case.elements),
+                f"{items:,}",
+                f"{case.duplicates:.0%}",
+                ", ".join(f"{fpr:.3g}" for fpr in case.fprs),
+                f"{found.sent.filters / items:.3f}",
+                f"{found.law.filters / items:.3f}",
+                f"{off.filters:+.1%}",
+                f"{sum(found.sent) / items:.2f}",
+                f"{sum(found.law) / items:.2f}",
+                f"{off.comparison:+.1%}",
+            ]
+        )
+        worst = Bits(*(max(a, abs(b)) for a, b in zip(worst, off, strict=True)))
+    figures = {"filters_off": worst.filters, "whole_off": worst.comparison}
+    bars = dict.fromkeys(figures, (0.0, 0.05))
+    columns = ["P", "n", "duplicates", "rates", "filter, bits per key", "formula", "off"]
+    columns += ["in all, bits per key", "formula", "off"]
+    parameters = {"cases": count, "seed": seed}
+    return Outcome(parameters, figures, [Table("random duplicates", PAGE, columns, rows)], bars)

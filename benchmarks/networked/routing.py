@@ -6,6 +6,7 @@ import random
 from collections import deque
 from itertools import pairwise
 
+from benchmarks.outcome import Outcome, Table
 from fullbloom import BloomFilter, theory
 from fullbloom.compose.networked import AttenuatedNetwork
 
@@ -37,7 +38,8 @@ def measure_distances(links: list[tuple[int, int]], start: int) -> dict[int, int
     return distances
 
 
-def row(source: random.Random, nodes: int, degree: int, depth: int, fpr: float) -> str:
+def run(source: random.Random, nodes: int, degree: int, depth: int, fpr: float) -> tuple[list[str], float]:
+    """Return a row of the table, and the messages of a new key over those of the formula."""
     links = draw_links(source, nodes, degree)
     # The deepest level holds the keys of (g - 1)^(D - 1) nodes.
     network = AttenuatedNetwork(BloomFilter(KEYS * (degree - 1) ** (depth - 1), fpr), depth)
@@ -61,21 +63,36 @@ def row(source: random.Random, nodes: int, degree: int, depth: int, fpr: float) 
             backtracks += route.num_backtracks
         elif near:
             raise RuntimeError("a query missed a key within the depth")
-    return (
-        f"| {nodes} | {degree} | {depth} | {fpr:g} | {messages:.1f} "
-        f"| {theory.attenuated_messages(degree, depth)} | {sent / 8 / len(links) / 2:,.0f} B "
-        f"| {found / wanted:.0%} | {steps / found:.2f} | {longer / found:.3f} | {backtracks / found:.3f} |"
-    )
+    law = theory.attenuated_messages(degree, depth)
+    row = [
+        str(nodes),
+        str(degree),
+        str(depth),
+        f"{fpr:.0%}",
+        f"{messages:.1f}",
+        str(law),
+        f"{sent / 8 / len(links) / 2:,.0f} B",
+        f"{steps / found:.2f}",
+        f"{longer / found:.3f}",
+        f"{backtracks / found:.3f}",
+    ]
+    return row, messages / law
 
 
-def report(seed: int) -> None:
-    """Print a row for each network."""
-    print(
-        "| nodes | degree | depth | rate | messages a new key | formula | filters per end of a link "
-        "| found within the depth | links followed | hops too many | links back |"
-    )
-    print("|---|---|---|---|---|---|---|---|---|---|---|")
-    source = random.Random(seed)
+def measure(seed: int = 28) -> Outcome:
+    """Networks of four shapes, each at two rates."""
+    source, rows, shares = random.Random(seed), [], []
     for nodes, degree, depth in ((200, 3, 3), (200, 3, 5), (400, 4, 3), (100, 6, 2)):
         for fpr in (0.1, 0.01):
-            print(row(source, nodes, degree, depth, fpr), flush=True)
+            row, share = run(source, nodes, degree, depth, fpr)
+            rows.append(row)
+            shares.append(share)
+    columns = ["nodes", "degree", "depth", "rate", "messages per new key", "formula for a tree"]
+    columns += ["filters per end of a link", "links followed", "hops too many", "links back"]
+    return Outcome(
+        {"seed": seed, "keys": KEYS, "queries": QUERIES},
+        {"least_messages": min(shares), "most_messages": max(shares)},
+        [Table("routing", "networked.md", columns, rows)],
+        # Circles save messages, and nothing adds any.
+        {"least_messages": (0.95, 1.0), "most_messages": (0.95, 1.0)},
+    )

@@ -12,8 +12,10 @@ import importlib
 import sys
 import time
 
-from benchmarks.recipes import outcome
+from benchmarks.model import ROOT
+from benchmarks.outcome import Record
 
+RECORD = Record(ROOT / "benchmarks" / "recipes" / "record.json", ROOT / "docs" / "applications")
 NAMES = (
     "hyphenation",
     "admission",
@@ -26,6 +28,7 @@ NAMES = (
     "checks",
     "rate_limit",
     "blocks",
+    "already_read",
 )
 
 
@@ -48,7 +51,7 @@ def main() -> int:
         for table in outcomes[name].tables:
             print(table.show(), end="\n\n")
     if options.write:
-        outcome.write(outcomes)
+        RECORD.write(outcomes)
     return 0
 
 

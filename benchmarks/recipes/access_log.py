@@ -6,8 +6,8 @@ import hashlib
 import os
 from pathlib import Path
 
+from benchmarks.outcome import Outcome, Table
 from benchmarks.recipes.admission import COLUMNS, compare, tabulate
-from benchmarks.recipes.outcome import Outcome, Table
 from fullbloom.recipes.traces import AccessLog, measure_one_hit_share
 
 VARIABLE, SIZE = "FULLBLOOM_ACCESS_LOG", 100

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any
 
-from benchmarks.recipes.outcome import Outcome, Table
+from benchmarks.outcome import Outcome, Table
 from benchmarks.recipes.policies import Lru, WindowTinyLfu
 from fullbloom.recipes.admission import SecondRequestCache
 from fullbloom.recipes.traces import draw_zipf, measure_one_hit_share

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from benchmarks.recipes.outcome import Outcome, Table
+from benchmarks.outcome import Outcome, Table
 from fullbloom.recipes.blocks import Archive, BlockFilters
 
 SEED, BLOCKS, DAYS, CHANGED = 19, 20_000, 10, 0.03

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from benchmarks.recipes.outcome import Outcome, Table
+from benchmarks.outcome import Outcome, Table
 from benchmarks.recipes.policies import Lru
 from fullbloom import theory
 from fullbloom.recipes.digests import Neighbours, make_digest

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 
-from benchmarks.recipes.outcome import Outcome, Table
+from benchmarks.outcome import Outcome, Table
 from fullbloom import theory
 from fullbloom.recipes.hyphenation import Hyphenator
 

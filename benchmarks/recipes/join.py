@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.recipes.outcome import Outcome, Table
+from benchmarks.outcome import Outcome, Table
 from fullbloom.recipes.join import keep_matches, make_key_filter
 
 ROWS, KEYS, MATCHES, SEED, RATES = 2_000_000, 100_000, 0.05, 5, (0.1, 0.01, 0.001)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from benchmarks.recipes.outcome import Outcome, Table
+from benchmarks.outcome import Outcome, Table
 from fullbloom.recipes.lsm import Store
 
 #: With so many entries, the four levels are as full as they get.

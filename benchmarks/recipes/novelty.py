@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.recipes.outcome import Outcome, Table
+from benchmarks.outcome import Outcome, Table
 from fullbloom.recipes.novelty import HashUnits, NoveltyFilter, Projection
 
 SEED, KNOWN, PROBES, RECOVERY, DIGIT = 11, 40, 150, 0.01, 3

@@ -7,7 +7,7 @@ import sys
 from array import array
 from collections import deque
 
-from benchmarks.recipes.outcome import Outcome, Table
+from benchmarks.outcome import Outcome, Table
 from fullbloom.recipes.rate_limit import RateLimiter
 
 SEED, CLIENTS, BUSY, LIMIT, WINDOW, EVENTS, SECONDS = 17, 50_000, 50, 20, 60.0, 500_000, 300.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from benchmarks.outcome import Outcome, Table
 from benchmarks.recipes.models import PUZZLE, dine, is_deadlock, slide
-from benchmarks.recipes.outcome import Outcome, Table
 from fullbloom.recipes.state_search import (
     ExactStates,
     expect_bitstate_omission,

@@ -59,3 +59,13 @@ def test_each_row_has_a_name_a_page_or_a_reason() -> None:
         else:
             assert entry.names or entry.about, entry
             assert (coverage.DOCS / entry.page).exists(), entry
+
+
+def test_the_page_of_a_row_mentions_what_the_row_names() -> None:
+    """The page of figures names no functions, and a row with a note of its own says what to look for."""
+    for entry in ENTRIES:
+        if entry.page in (coverage.PARAGRAPH, "figures.md") or entry.about or not entry.names:
+            continue
+        text = (coverage.DOCS / entry.page).read_text(encoding="utf-8")
+        names = [name.lstrip("$").rpartition(".")[2] for name in entry.names.split()]
+        assert any(name in text for name in names), entry

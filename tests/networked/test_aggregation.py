@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 import tracemalloc
 from typing import Any
 
 import pytest
 from cases import for_each
+from networked.processes import run_processes
 
+from fullbloom import theory
 from fullbloom.compose.networked import (
     AggregationNode,
     CountingElement,
     LocalElement,
     Offer,
+    ProcessingElement,
     Receipt,
     exchange_values,
     run_local,
 )
 from fullbloom.errors import FormatError, ParameterError, ParameterTypeError, PeerError
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 
 SIGMAS = 4.0
 
@@ -81,9 +88,10 @@ def test_values_are_missed_at_the_product_of_both_rates_and_never_counted_twice(
     assert missed < offers * fpr / 2
 
 
+@pytest.mark.parametrize("transport", ["threads", "processes"])
 @pytest.mark.parametrize("size", [2, 4, 8])
-def test_elements_agree_on_the_sum(size: int) -> None:
-    def job(element: LocalElement) -> list[Any]:
+def test_elements_agree_on_the_sum(size: int, transport: str) -> None:
+    def job(element: ProcessingElement) -> list[Any]:
         node, totals = AggregationNode(f"node {element.rank}", [element.rank, 1000]), []
         for _ in range(3):
             for step in range(1, size):
@@ -95,9 +103,64 @@ def test_elements_agree_on_the_sum(size: int) -> None:
         return totals
 
     whole = sum(range(size))
-    later = run_local(size, job)
+    if transport == "threads":
+        later = run_local(size, job)
+    else:
+        outcomes = run_processes(size, job)
+        assert [outcome.error for outcome in outcomes] == [None] * size
+        later = [outcome.value for outcome in outcomes]
     assert later[0] == [whole, whole + 1000, whole + 1000]
     assert later[1:] == [[whole, whole + 1000, whole + 1000]] * (size - 1)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_bits_sent_are_those_of_the_formula(seed: int) -> None:
+    draw = random.Random(seed)
+    size, rounds = draw.choice([2, 4, 8]), draw.randint(1, 4)
+    digits, name = draw.randint(1, 9), "n" * draw.randint(1, 30)
+
+    def job(element: LocalElement) -> int:
+        counter = CountingElement(element)
+        node = AggregationNode(f"{name}{element.rank}", [int(str(element.rank + 1) * digits)], fpr=1e-9)
+        for _ in range(rounds):
+            for step in range(1, size):
+                exchange_values(counter, node, element.rank ^ step, f"{name}{element.rank ^ step}")
+        return counter.bits_sent
+
+    law = theory.aggregation_bits(size, rounds, name_bytes=len(name) + 1, value_bytes=digits)
+    assert sum(run_local(size, job)) == law
+
+
+def test_a_process_that_dies_between_its_offer_and_its_receipt_is_an_error_with_its_rank() -> None:
+    """The others go on with the sums that they have."""
+
+    class Dying(CountingElement):
+        def send(self, to: int, message: bytes) -> None:
+            if self.rank == 2 and self.messages_sent == 3:
+                os.kill(os.getpid(), signal.SIGKILL)
+            super().send(to, message)
+
+    def job(element: ProcessingElement) -> Any:
+        node, dying, culprits = (
+            AggregationNode(f"node {element.rank}", [10**element.rank]),
+            Dying(element),
+            [],
+        )
+        for step in (1, 2, 3):
+            try:
+                exchange_values(dying, node, element.rank ^ step, f"node {element.rank ^ step}")
+            except PeerError as error:
+                culprits.append(error.rank)
+        return culprits, node.total, node.num_counted
+
+    outcomes = run_processes(4, job)
+    assert outcomes[2].exit_code == -signal.SIGKILL
+    for rank in (0, 1, 3):
+        culprits, total, counted = outcomes[rank].value
+        assert set(culprits) <= {2}
+        # Each value is in the sum once; that of rank 2, if its offer left its process in time.
+        assert total == 1111 - 100 * (counted == 2)
+    assert outcomes[1].value == ([2], 1011, 2)
 
 
 OFFER = Offer("node 1", "node 0", 1, ()).to_bytes()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import tracemalloc
 from collections import Counter
@@ -448,7 +449,16 @@ def test_invalid_options_are_refused_before_anything_is_sent() -> None:
 
 
 @pytest.mark.parametrize(
-    "other", [{"seed": 1}, {"secret": SECRET}, {"fprs": (0.1,)}, {"exact": False}, {"keep": "first"}]
+    "other",
+    [
+        {"seed": 1},
+        {"secret": SECRET},
+        {"fprs": (0.1,)},
+        {"exact": False},
+        {"keep": "first"},
+        {"encode": lambda key: b"%d" % key},
+        {"encode": functools.partial(int.to_bytes, length=8, byteorder="big")},
+    ],
 )
 def test_elements_with_other_options_are_refused(other: dict[str, Any]) -> None:
     def job(element: LocalElement) -> Any:

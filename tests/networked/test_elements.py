@@ -7,6 +7,7 @@ import pickle
 import random
 import signal
 import socket
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -84,6 +85,22 @@ def test_no_element_leaves_a_barrier_before_all_have_entered_it(size: int) -> No
         return len(entered)
 
     assert run_local(size, job) == [size] * size
+
+
+def test_the_error_that_came_first_is_raised_and_not_a_report_of_it() -> None:
+    def job(element: LocalElement) -> None:
+        if element.rank == 1:
+            raise PeerError(0, "sent nonsense")
+        element.receive(1)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(500):
+            with pytest.raises(PeerError, match=r"^rank 0 sent nonsense$"):
+                run_local(8, job)
+    finally:
+        sys.setswitchinterval(interval)
 
 
 def die_at(message: int, victim: int, task: Callable[[ProcessingElement], Any]) -> Callable[[Any], Any]:
@@ -330,6 +347,46 @@ def test_strangers_are_turned_away_and_elements_still_connect() -> None:
         element.close()
     with pytest.raises(ValueError, match="closed"):
         elements[0].send(1, b"")
+
+
+@pytest.mark.parametrize("trickle", [False, True])
+def test_silent_strangers_do_not_delay_the_elements(trickle: bool) -> None:
+    """Each had two seconds, one after the other: fifteen of them took all the time that elements have."""
+    listeners = [socket.create_server(("127.0.0.1", 0), backlog=500) for _ in range(3)]
+    addresses = [listener.getsockname() for listener in listeners]
+    # More than the handshakes that go on at once.
+    strangers = [socket.create_connection(address) for address in addresses for _ in range(100)]
+    if trickle:
+        for stranger in strangers:
+            stranger.sendall(b"F")
+    begun = time.monotonic()
+    with ThreadPoolExecutor(3) as pool:
+        elements = list(
+            pool.map(
+                lambda rank: SocketElement(
+                    rank, addresses, secret=SECRET, listener=listeners[rank], timeout=SOON
+                ),
+                range(3),
+            )
+        )
+    assert time.monotonic() - begun < SOON / 2
+    elements[2].send(0, b"hello")
+    assert elements[0].receive(2) == b"hello"
+    for connection in (*strangers, *elements):
+        connection.close()
+
+
+def test_strangers_are_not_taken_for_a_peer_that_never_came() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        addresses = [listener.getsockname(), ("127.0.0.1", 0)]
+        strangers = [socket.create_connection(addresses[0]) for _ in range(3)]
+        for stranger in strangers:
+            stranger.sendall(b"GET / HTTP/1.1\r\n\r\n" + b"x" * 100)
+        reason = r"rank 1 did not connect within 0\.3 s; 3 connections of strangers were refused"
+        with pytest.raises(PeerError, match=reason):
+            SocketElement(0, addresses, secret=SECRET, listener=listener, timeout=0.3)
+        for stranger in strangers:
+            stranger.close()
 
 
 def test_a_peer_that_never_comes_is_an_error_with_its_rank() -> None:

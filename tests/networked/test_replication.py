@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from cases import for_each
 from networked.processes import run_processes
+from support import Variant, variants_with
 
 from fullbloom import (
     BloomFilter,
     CountingBloomFilter,
+    CuckooFilter,
     GolombSet,
     PrefixFilter,
     QuotientFilter,
@@ -25,7 +27,7 @@ from fullbloom.compose.networked import (
     replicate,
     run_local,
 )
-from fullbloom.errors import ParameterError, PeerError
+from fullbloom.errors import FilterFull, ParameterError, PeerError
 
 SECRET = b"sixteen secrets!"
 #: Most bytes of a message beside the cells.
@@ -91,6 +93,45 @@ def test_counters_add_up_and_static_sets_unite(size: int) -> None:
     assert run_local(size, job) == [(expected, True, True, len(values))] * size
 
 
+@for_each("size", range(1, 10))
+@for_each("variant", variants_with("merge"), ids=lambda variant: variant.id)
+def test_every_kind_is_replicated_to_any_number_of_elements(size: int, variant: Variant) -> None:
+    """Filters are as large as the union: one that were merged twice would not fit, or count too much."""
+    keys = range(size * 300)
+
+    def fill(some: range) -> Any:
+        options = {"universe": 10_000} if variant.can("numbers") else {}
+        return variant.filled(some, len(keys), 0.001, seed=7, **options)
+
+    everything, countable = fill(keys), hasattr(variant.cls, "count_many")
+
+    def job(element: LocalElement) -> tuple[bool, list[int], int]:
+        result = replicate(element, fill(keys[element.rank :: size]))
+        counts = result.count_many(keys) if countable else []
+        return all(result.contains_many(keys)), counts, result.num_added
+
+    results = run_local(size, job)
+    assert all(found for found, *_ in results)
+    if countable:
+        assert all(counts == everything.count_many(keys) for _, counts, _ in results)
+    if not variant.can("estimate"):
+        assert {added for *_, added in results} == {everything.num_added}
+
+
+@pytest.mark.parametrize("size", [2, 3, 9])
+def test_a_union_that_does_not_fit_is_no_fault_of_a_peer(size: int) -> None:
+    """Copies of one key have eight slots in a cuckoo table, and each element has three."""
+
+    def job(element: LocalElement) -> Any:
+        own = CuckooFilter(1000)
+        for _ in range(3 + 3 * (size == 2)):
+            own.add("everywhere")
+        return replicate(element, own)
+
+    with pytest.raises(FilterFull, match="do not fit together"):
+        run_local(size, job)
+
+
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.parametrize("size", [2, 5, 8])
 def test_processes_get_the_same_filter_as_threads(size: int) -> None:
@@ -145,7 +186,8 @@ def test_a_keyed_filter_is_refused_without_its_secret_and_from_a_peer() -> None:
 
 def test_a_filter_above_the_receivers_limit_is_refused() -> None:
     def job(element: LocalElement) -> int:
-        own = QuotientFilter(100 if element.rank else 100_000, 0.001)
+        # Alike, so that rank 0 has nothing to refuse: whichever refusal came first would be raised.
+        own = QuotientFilter(100_000, 0.001)
         return replicate(element, own, max_bytes=10_000 if element.rank else None).nbytes
 
     with pytest.raises(PeerError, match=r"rank 0 sent a filter that cannot be merged: .*max_bytes"):

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 from cases import for_each
+from support import Variant, variants_with
 
 from fullbloom import BloomFilter, CountingBloomFilter, PrefixFilter, hash_key, theory
 from fullbloom.compose.networked import AttenuatedFilter, AttenuatedNetwork, Router, UpdateCost
-from fullbloom.errors import IncompatibleFilters, KeyTypeError, ParameterError
+from fullbloom.errors import IncompatibleFilters, KeyTypeError, ParameterError, ParameterTypeError
 
 Graph = dict[int, set[int]]
 
@@ -257,6 +258,49 @@ def test_invalid_arguments_are_refused() -> None:
     network.disconnect(("a", "b"))
     with pytest.raises(ParameterError, match="no link"):
         network.disconnect(("a", "b"))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_refused_change_of_links_changes_nothing(seed: int) -> None:
+    """All links of a call are checked before the first is changed: no link stays without its filters."""
+    draw = random.Random(seed)
+    graph = draw_graph(draw, 12, 4)
+    network = build(graph, 3, BloomFilter(300, 1e-6))
+    for node in graph:
+        network.add(node, [f"own {node}"])
+    before = read_bits(network)
+    present = links_of(graph)
+    missing = [(one, other) for one, other in itertools.combinations(graph, 2) if other not in graph[one]]
+    draw.shuffle(present)
+    draw.shuffle(missing)
+    wrong_additions = [present[0], (0, 0), (0, "nobody"), missing[0], missing[0][::-1]]
+    for wrong in wrong_additions:
+        with pytest.raises(ParameterError):
+            network.connect(*missing[:3], wrong)
+        assert read_bits(network) == before
+    for wrong in (missing[0], (0, "nobody"), present[0], present[0][::-1]):
+        with pytest.raises(ParameterError):
+            network.disconnect(*present[:3], wrong)
+        assert read_bits(network) == before
+    network.disconnect(*present[:3])
+    network.connect(*present[:3])
+    assert read_bits(network) == before
+
+
+@for_each("variant", variants_with("merge", "keys"), ids=lambda variant: variant.id)
+def test_filters_that_count_the_ways_to_a_key_are_refused(variant: Variant) -> None:
+    """A table would hold a key once for each way that leads to it, and be full."""
+    filter_ = variant.make(100, 0.01)
+    if variant.can("union"):
+        assert Router("here", filter_, 2).local is filter_
+        strict = variant.make(100, 0.01, strict=True)
+        for create in (lambda: Router("here", strict, 2), lambda: AttenuatedNetwork(strict, 2)):
+            with pytest.raises(ParameterError, match="strict"):
+                create()
+        return
+    for create in (lambda: Router("here", filter_, 2), lambda: AttenuatedNetwork(filter_, 2)):
+        with pytest.raises(ParameterTypeError, match="merge is a union"):
+            create()
 
 
 def test_keyed_filters_route_too() -> None:

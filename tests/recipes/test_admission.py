@@ -86,6 +86,20 @@ def test_servers_may_share_a_filter():
     assert (one.info().writes, other.info().writes) == (0, 1)
 
 
+def test_clearing_a_cache_leaves_the_filter_of_others_and_empties_its_own():
+    seen = ScalableBloomFilter()
+    one, other = (SecondRequestCache(10, seen=seen) for _ in range(2))
+    one.get("key", str)
+    one.clear()
+    other.get("key", str)
+    assert other.info().writes == 1
+    alone = SecondRequestCache(10)
+    alone.get("key", str)
+    alone.clear()
+    alone.get("key", str)
+    assert alone.info()[:3] == (0, 1, 0)
+
+
 @pytest.mark.parametrize("options", [{"maxsize": 0}, {"maxsize": -1}, {"maxsize": 1, "fpr": 2.0}])
 def test_numbers_out_of_range_are_refused(options):
     with pytest.raises(ParameterError):

@@ -7,6 +7,7 @@ import random
 
 import pytest
 
+from fullbloom import FilterMemoryError
 from fullbloom.recipes.blocks import Archive, BlockFilters
 
 SEED = random.SystemRandom().getrandbits(32)
@@ -41,6 +42,49 @@ def test_an_archive_on_disk_goes_on_after_it_was_opened_again(tmp_path):
             archive = Archive(index)
             archive.write(b"data")
             assert archive.written == 1 - run
+
+
+class FailingIndex(dict):
+    """Fails each third time that a block is stored."""
+
+    def __setitem__(self, score, data):
+        self.stored = getattr(self, "stored", 0) + 1
+        if self.stored % 3 == 0:
+            raise OSError("no space left on the device")
+        super().__setitem__(score, data)
+
+
+def test_a_write_that_fails_at_either_step_leaves_an_archive_in_which_every_block_is_found():
+    draw = random.Random(SEED)
+    archive = Archive(FailingIndex())
+
+    class FailingFilter:
+        """Fails now and then when it has to grow, before anything is added."""
+
+        def __init__(self, filter_):
+            self.filter = filter_
+
+        def __contains__(self, score):
+            return score in self.filter
+
+        def add(self, score):
+            if draw.random() < 0.3:
+                raise FilterMemoryError("no memory")
+            return self.filter.add(score)
+
+    archive.filter = FailingFilter(archive.filter)
+    failed = 0
+    for number in range(3000):
+        data = b"%d" % draw.randrange(500)
+        try:
+            score = archive.write(data)
+        except (OSError, FilterMemoryError):
+            failed += 1
+        else:
+            assert archive.read(score) == data, number
+        assert all(score in archive.filter for score in archive.index)
+    assert failed > 100
+    assert archive.written == len(archive.index)
 
 
 def test_every_block_that_has_a_key_is_found():

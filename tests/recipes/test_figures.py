@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib
 
 import pytest
+from benchmarks.outcome import insert
 from benchmarks.recipes import __main__ as runs
-from benchmarks.recipes.outcome import PAGES, insert, read_record, read_tables
 
-RECORD = read_record()
+RECORD = runs.RECORD.read()
 #: The experiment, its figure, and the least and the most that it may be.
 BARS = [
     ("hyphenation", "deviation_300000", -3.0, 3.0),
@@ -40,19 +40,23 @@ def test_every_experiment_is_recorded():
     assert RECORD.keys() == set(runs.NAMES)
 
 
-@pytest.mark.parametrize("table", read_tables(), ids=lambda table: table.name)
+@pytest.mark.parametrize("table", runs.RECORD.list_tables(), ids=lambda table: table.name)
 def test_a_page_shows_the_recorded_table(table):
-    text = (PAGES / table.page).read_text(encoding="utf-8")
+    text = (runs.RECORD.pages / table.page).read_text(encoding="utf-8")
     assert insert(text, table) == text, "run python -m benchmarks.recipes --write"
 
 
 @pytest.mark.parametrize(("experiment", "figure", "least", "most"), BARS, ids=str)
 def test_a_bar_is_reached(experiment, figure, least, most):
-    assert least <= RECORD[experiment]["figures"][figure] <= most
+    assert least <= RECORD[experiment].figures[figure] <= most
 
 
-@pytest.mark.parametrize("experiment", ["blocks", "hyphenation", "join", "lsm"])
+def test_the_bars_of_the_record_are_reached():
+    assert not [failure for outcome in RECORD.values() for failure in outcome.list_failures()]
+
+
+@pytest.mark.parametrize("experiment", ["already_read", "blocks", "hyphenation", "join", "lsm"])
 def test_a_second_run_gives_the_recorded_figures(experiment):
     pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'fullbloom[arrow]'")
     found = importlib.import_module(f"benchmarks.recipes.{experiment}").measure().figures
-    assert found == pytest.approx(RECORD[experiment]["figures"], rel=1e-9)
+    assert found == pytest.approx(RECORD[experiment].figures, rel=1e-9)

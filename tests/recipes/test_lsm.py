@@ -7,7 +7,8 @@ import random
 
 import pytest
 
-from fullbloom import KeyTypeError, ParameterError, theory
+from fullbloom import FilterMemoryError, KeyTypeError, ParameterError, theory
+from fullbloom.recipes import lsm
 from fullbloom.recipes.lsm import Store
 
 SEED = random.SystemRandom().getrandbits(32)
@@ -36,6 +37,38 @@ def test_a_store_answers_as_a_dict_whatever_is_put_and_deleted(rates):
             assert store.get(probe) == truth.get(probe), (SEED, step)
         store.flush()
         assert all(store.get(key) == truth.get(key) for key in range(600)), SEED
+
+
+@pytest.mark.parametrize("rates", ["uniform", "monkey"])
+def test_a_flush_that_fails_loses_nothing_and_can_be_repeated(rates, monkeypatch):
+    draw = random.Random(SEED)
+    store, truth, failures = Store(memtable=7, ratio=2, rates=rates), {}, 0
+
+    class Failing(lsm.Table):
+        def __init__(self, entries, fpr):
+            super().__init__(entries, fpr)
+            # One of the several tables that a flush creates.
+            if draw.random() < 0.1:
+                raise FilterMemoryError("no memory")
+
+    for step in range(2000):
+        monkeypatch.setattr(lsm, "Table", Failing)
+        key = draw.randrange(300)
+        try:
+            if draw.random() < 0.2:
+                truth.pop(key, None)
+                store.delete(key)
+            else:
+                truth[key] = step
+                store.put(key, step)
+        except FilterMemoryError:
+            failures += 1
+        monkeypatch.undo()
+        if step % 50 == 0:
+            assert {key: store.get(key) for key in range(300)} == {key: truth.get(key) for key in range(300)}
+    store.flush()
+    assert {key: store.get(key) for key in range(300)} == {key: truth.get(key) for key in range(300)}
+    assert failures > 50
 
 
 @pytest.mark.parametrize("rates", ["uniform", "monkey"])

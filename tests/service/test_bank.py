@@ -286,8 +286,9 @@ def test_the_client_adds_and_finds_pairs_and_changes_owners(server):
         bank.update([("ada", 1), ("alan", 2)])
         assert bank.contains_many([("ada", 1), ("alan", 1)]) == [True, False]
         assert bank.owner_info("ada")["num_added"] == 2
-        owners = sorted((fullbloom.hash_key(name, seed=7), n) for name, n in (("ada", 2), ("alan", 1)))
-        assert list(bank.owners()) == owners
+        owners = {(fullbloom.hash_key(name, seed=7), n) for name, n in (("ada", 2), ("alan", 1))}
+        assert len(listed := list(bank.owners())) == 2
+        assert {*listed} == owners
         assert 1 in fullbloom.loads(bank.export_owner("ada"))
         assert [bank.clear_owner("ada"), bank.remove_owner("alan"), bank.remove_owner("alan")] == [
             True,

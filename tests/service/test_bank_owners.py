@@ -33,9 +33,8 @@ def test_owners_are_listed_described_cleared_removed_and_exported(server):
         assert (page["total"], len(page["owners"]) <= 2) == (5, True)
         listed += [(one["hash"], one["num_added"]) for one in page["owners"]]
         start = page["next"]
-    assert listed == sorted(listed)
     assert dict(listed)[fullbloom.hash_key("heavy", seed=7)] == expected.info("heavy")["num_added"]
-    assert {owner for owner, _ in listed} == set(expected.owners())
+    assert [owner for owner, _ in listed] == list(expected.owners())
     for owner in ("ada", 7, 2.5, ("a", 1), "heavy"):
         state, right = post(server, f"{path}/owners/info", owner=owner), expected.info(owner)
         assert (state["num_added"], state["stages"], state["nbytes"]) == (

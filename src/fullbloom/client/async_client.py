@@ -187,7 +187,7 @@ class AsyncRemoteFilter:
         return read_values(await self._client.send(request), count)
 
     async def owners(self) -> AsyncIterator[tuple[int, int]]:
-        """Yield the hash and the number of keys of each owner of a bank, in order of the hashes."""
+        """Yield the hash and the number of keys of each owner of a bank, in an order that stays."""
         params = {"start": "0", "limit": _PAGE_SIZE}
         while True:
             request = Request("GET", filter_path(self.name, "owners"), params=params)

@@ -186,7 +186,7 @@ class RemoteFilter:
         return read_values(self._client.send(request), count)
 
     def owners(self) -> Iterator[tuple[int, int]]:
-        """Yield the hash and the number of keys of each owner of a bank, in order of the hashes."""
+        """Yield the hash and the number of keys of each owner of a bank, in an order that stays."""
         params = {"start": "0", "limit": _PAGE_SIZE}
         while True:
             request = Request("GET", filter_path(self.name, "owners"), params=params)

@@ -54,7 +54,7 @@ class SecondRequestCache(Generic[K, V]):
     maxsize: objects in the cache, at least 1. window: requests of objects that are not in the cache, over
     which a second request counts; by default 30 for each object. fpr: share of the objects that are stored
     on their first request, which does no harm. seen: a filter to use in place of a new one, such as one that
-    several servers share. Raises ``ParameterError`` for a number below 1.
+    several servers share; ``clear`` leaves it as it is. Raises ``ParameterError`` for a number below 1.
 
     Threads may share the cache. Objects are loaded outside its lock, so two threads may load the same object.
     """
@@ -65,6 +65,7 @@ class SecondRequestCache(Generic[K, V]):
         if maxsize < 1:
             raise ParameterError(f"maxsize must be at least 1, got {maxsize}")
         self.maxsize = maxsize
+        self._owns_seen = seen is None
         if seen is None:
             seen = RollingBloomFilter(_REQUESTS_PER_OBJECT * maxsize if window is None else window, fpr)
         #: Keys that were requested and are not in the cache.
@@ -104,10 +105,12 @@ class SecondRequestCache(Generic[K, V]):
             return CacheInfo(self._hits, self._misses, self._writes, self.maxsize, len(self._objects))
 
     def clear(self) -> None:
-        """Remove all objects, requests and counts."""
+        """Remove all objects and counts, and all requests unless their filter was given as ``seen``."""
         with self._lock:
             self._objects.clear()
-            self.seen.clear()
+            # Others may use a filter that was given.
+            if self._owns_seen:
+                self.seen.clear()
             self._hits = self._misses = self._writes = 0
 
 

@@ -45,7 +45,10 @@ class Archive:
         self.written = self.lookups = self.skipped = 0
 
     def write(self, data: bytes) -> bytes:
-        """Store ``data`` unless it is there; return its hash, by which `read` finds it."""
+        """Store ``data`` unless it is there; return its hash, by which `read` finds it.
+
+        Raises the errors of the index and of a filter that grows; the block is then not in the archive.
+        """
         score = hashlib.sha256(data).digest()
         if score in self.filter:
             self.lookups += 1
@@ -53,8 +56,10 @@ class Archive:
                 return score
         else:
             self.skipped += 1
-        self.index[score] = data
+        # The filter first: a block that it does not find would be lost, and stored again. A hash without a
+        # block costs a lookup.
         self.filter.add(score)
+        self.index[score] = data
         self.written += 1
         return score
 

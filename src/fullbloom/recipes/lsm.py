@@ -95,7 +95,8 @@ class Store:
     def put(self, key: Key, value: object) -> None:
         """Store ``value``; the ``memtable``-th new entry is merged into the levels.
 
-        Raises ``KeyTypeError`` for a key that the filters do not accept, and then stores nothing.
+        Raises ``KeyTypeError`` for a key that the filters do not accept, and then stores nothing, and the
+        errors of `flush`.
         """
         hash_key(key)
         self._newest[key] = value
@@ -119,19 +120,23 @@ class Store:
         return None
 
     def flush(self) -> None:
-        """Merge the entries in memory into the levels."""
-        moving, self._newest = self._newest, {}
-        at = 0
+        """Merge the entries in memory into the levels.
+
+        Raises the errors of a filter's construction, such as ``FilterMemoryError``; nothing has changed then.
+        """
+        levels, moving, at = list(self.levels), self._newest, 0
         while moving:
-            if at == len(self.levels):
-                self.levels.append(Table({}, 1.0))
-            merged = {**self.levels[at].entries, **moving}
-            if at == len(self.levels) - 1:
+            if at == len(levels):
+                levels.append(Table({}, 1.0))
+            merged = {**levels[at].entries, **moving}
+            if at == len(levels) - 1:
                 merged = {key: value for key, value in merged.items() if value is not _DELETED}
             is_full = len(merged) > self._capacity(at)
-            self.levels[at] = self._make_table(at, {} if is_full else merged)
+            levels[at] = self._make_table(at, len(levels), {} if is_full else merged)
             moving = merged if is_full else {}
             at += 1
+        # Entries leave their old place only when all tables of the new one exist.
+        self.levels, self._newest = levels, {}
 
     def expect_reads(self) -> float:
         """Return the tables that a lookup of an absent key reads on average: the sum of the rates."""
@@ -148,8 +153,8 @@ class Store:
     def _capacity(self, at: int) -> int:
         return int(self.memtable * self.ratio ** (at + 1))
 
-    def _make_table(self, at: int, entries: dict[Any, Any]) -> Table:
-        capacities = [self._capacity(level) for level in range(len(self.levels))]
+    def _make_table(self, at: int, num_levels: int, entries: dict[Any, Any]) -> Table:
+        capacities = [self._capacity(level) for level in range(num_levels)]
         if self.rates == "uniform":
             capacities, at = [1], 0
         return Table(entries, theory.level_fprs(capacities, self.bits_per_key * sum(capacities))[at])

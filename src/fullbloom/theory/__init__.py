@@ -97,6 +97,8 @@ from .layouts import (
 )
 from .levels import level_fprs
 from .networked import (
+    aggregation_bits,
+    attenuated_bits,
     attenuated_messages,
     replication_bits,
     replication_break_even,
@@ -166,8 +168,10 @@ __all__ = [
     "QuotientSize",
     "RollingSize",
     "Size",
+    "aggregation_bits",
     "aging_capacity",
     "aging_num_hashes",
+    "attenuated_bits",
     "attenuated_messages",
     "best_num_hashes",
     "best_threshold_hashes",

@@ -16,6 +16,11 @@ from .golomb import golomb_bits_per_key, rice_bits
 _LEAST_RICE_BITS = 1
 _MOST_SHARE = 0.5
 _MOST_DEPTH = 64
+#: Bytes of an offer and of a receipt of a new value beside both names and the value: they are JSON.
+_OFFER_BYTES = 54
+_RECEIPT_BYTES = 73
+#: A repeated receipt says false in place of true.
+_REPEATED_BYTES = 1
 _MOST_DEGREE = 1 << 32
 
 
@@ -143,3 +148,46 @@ def attenuated_messages(degree: int, depth: int) -> int:
     links = check_within("degree", degree, 1, _MOST_DEGREE)
     hops = check_within("depth", depth, 1, _MOST_DEPTH)
     return sum(links * (links - 1) ** hop for hop in range(hops))
+
+
+@vectorize
+def attenuated_bits(num_bits: int, links: int, depth: int) -> int:
+    """Return the bits of filters that all nodes send to advertise them: ``2 L D m``.
+
+    Over each of the two directions of each of L = ``links`` links, a node sends one filter of m bits in each
+    of D = ``depth`` rounds. Headers of messages are not included. Raises ``ParameterError`` unless num_bits
+    is whole and at least 1, links whole and at least 0, and depth from 1 to 64. Constant time.
+
+    Source: as `attenuated_messages`.
+
+    >>> from fullbloom import theory
+    >>> theory.attenuated_bits(1536, links=3, depth=2)
+    18432
+    """
+    bits, edges = check_whole("num_bits", num_bits, 1), check_whole("links", links, 0)
+    return 2 * edges * check_within("depth", depth, 1, _MOST_DEPTH) * bits
+
+
+@vectorize
+def aggregation_bits(nodes: int, rounds: int, name_bytes: int, value_bytes: int) -> int:
+    """Return the bits that all nodes send if each pair exchanges its values in each of ``rounds`` rounds.
+
+    In each direction, an offer of 54 bytes and a receipt of 73, each with both names, of ``name_bytes``, and
+    the value, of ``value_bytes``: ``8 n (n - 1) (127 + 4 a + 2 v)`` for a new value. A repeated one takes
+    ``v + 1`` bytes more, because the offer says that it was made before. Names and values are as JSON writes
+    them. What a false positive adds to an offer, fpr (v + 2) bytes for each other value that a node may have,
+    is not included. Raises ``ParameterError`` unless all are whole and nodes, name_bytes and value_bytes at
+    least 1. Constant time.
+
+    Source: Pournaras, Warnier, Brazier, "A generic and adaptive aggregation service for large-scale
+    decentralized networks", Complex Adaptive Systems Modeling 1, 2013.
+
+    >>> from fullbloom import theory
+    >>> theory.aggregation_bits(nodes=8, rounds=1, name_bytes=6, value_bytes=2)
+    69440
+    """
+    count, times = check_whole("nodes", nodes, 1), check_whole("rounds", rounds, 0)
+    name, value = check_whole("name_bytes", name_bytes, 1), check_whole("value_bytes", value_bytes, 1)
+    first = _OFFER_BYTES + _RECEIPT_BYTES + 4 * name + 2 * value
+    again = first + value + _REPEATED_BYTES
+    return 8 * count * (count - 1) * ((first + (times - 1) * again) if times else 0)

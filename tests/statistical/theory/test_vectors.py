@@ -17,6 +17,8 @@ from fullbloom.errors import ParameterError
 CALLS: dict[str, dict[str, float]] = {
     "aging_capacity": {"num_bits": 1000, "fpr": 0.01},
     "aging_num_hashes": {"fpr": 0.01},
+    "aggregation_bits": {"nodes": 8, "rounds": 2, "name_bytes": 6, "value_bytes": 2},
+    "attenuated_bits": {"num_bits": 1536, "links": 3, "depth": 2},
     "attenuated_messages": {"degree": 4, "depth": 3},
     "best_num_hashes": {"fpr": 0.01},
     "best_threshold_hashes": {"items": 100, "num_cells": 1000, "threshold": 2},

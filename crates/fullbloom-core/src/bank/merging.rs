@@ -31,7 +31,8 @@ impl FilterBank {
 
     /// Adds the owners of `other`, and the keys of those that are in both: stage by stage, so that both banks' keys are
     /// found. The number of keys of such an owner is estimated from its cells. If it exceeds the capacity, the next new
-    /// key opens a stage, and until then its rate is above fpr. An error between two owners leaves those before it merged.
+    /// key opens a stage, and until then its rate is above fpr. On an error the owners before it are merged, and of the one
+    /// that it is about nothing has changed.
     pub fn merge(&mut self, other: &Self) -> Result<()> {
         self.check_compatible(other)?;
         self.check_writable()?;
@@ -39,40 +40,44 @@ impl FilterBank {
         while self.stages.len() < other.stages.len() {
             self.stages.push(other.stages[self.stages.len()]);
         }
+        // Before the first key: an error may leave some of them here.
+        self.hasher.domains_mut().join(other.hasher.domains());
         for theirs in other.owners.iter() {
             self.merge_owner(other, &theirs)?;
         }
-        self.hasher.domains_mut().join(other.hasher.domains());
         Ok(())
     }
 
+    /// Merges one owner, or changes nothing: whatever can fail comes before the first bit.
     fn merge_owner(&mut self, other: &Self, theirs: &Entry) -> Result<()> {
-        if !self.has_owner(theirs.owner) {
+        let is_new = !self.has_owner(theirs.owner);
+        if is_new {
             self.create(theirs.owner)?;
         }
         let ours = self.owners.get(theirs.owner).ok_or_else(Self::directory_error)?;
-        let (mine, their) = (self.filters(&ours), other.filters(theirs));
-        let mut keys = 0.0;
-        for index in 0..mine.len().max(their.len()) {
-            let lines = self.stages[index].lines();
-            let first = match mine.get(index) {
-                Some(&first) => first,
-                None => {
-                    let line = self.take_lines(index, self.later.growth())?;
-                    self.later.insert(Entry { owner: theirs.owner, line, count: index as u32 })?;
-                    // Counted at once: a later stage is looked up only behind a full first one.
-                    let least = self.stages[0].total as u32 + 1;
-                    self.recount(theirs.owner, ours.count.max(least))?;
-                    line
+        let (held, their) = (self.filters(&ours).len(), other.filters(theirs));
+        for index in held..their.len() {
+            if let Err(error) = self.open_stage(theirs.owner, index) {
+                self.close_stages(theirs.owner, held)?;
+                if is_new {
+                    self.remove_owner(theirs.owner)?;
                 }
-            };
+                return Err(error);
+            }
+        }
+        // An owner with later stages has more keys than the first holds: they are looked up behind a full one only.
+        let least = ours.count.max(theirs.count);
+        let mine = self.filters(&Entry { count: least, ..ours });
+        let mut keys = 0.0;
+        for (index, &first) in mine.iter().enumerate() {
+            let lines = self.stages[index].lines();
             if let Some(&from) = their.get(index) {
                 let words = other.pool.filter(from, lines);
                 bits::or_assign(self.pool.filter_mut(first, lines)?, words);
             }
             keys += self.estimate(self.pool.filter(first, lines), index);
         }
-        let (least, most) = (ours.count.max(theirs.count), ours.count.saturating_add(theirs.count));
+        let most = ours.count.saturating_add(theirs.count);
         let keys = if keys.is_finite() { keys.round() as u32 } else { most };
         self.recount(theirs.owner, keys.clamp(least, most))
     }

@@ -305,17 +305,22 @@ impl FilterBank {
             })?;
             self.stages.push(next);
         }
-        let taken = self.take_lines(index + 1, self.later.growth());
-        if taken.is_err() {
+        let opened = self.open_stage(owner.owner, index + 1);
+        if opened.is_err() {
             self.stages.truncate(known);
         }
-        let line = taken?;
-        let entry = Entry { owner: owner.owner, line, count: index as u32 + 1 };
-        if let Err(error) = self.later.insert(entry) {
-            self.pool.give_back(index + 1, line, self.stages[index + 1].lines())?;
-            return Err(error);
-        }
+        let line = opened?;
         self.put(self.stages[index + 1], line, key)
+    }
+
+    /// Gives an owner stage `index`, without keys, and returns its first line. On an error nothing has changed.
+    fn open_stage(&mut self, owner: u64, index: usize) -> Result<u32> {
+        let line = self.take_lines(index, self.later.growth())?;
+        let inserted = self.later.insert(Entry { owner, line, count: index as u32 });
+        if inserted.is_err() {
+            self.pool.give_back(index, line, self.stages[index].lines())?;
+        }
+        inserted.map(|()| line)
     }
 
     /// Refuses another stage if the owner may not grow, or has as many keys as can be counted.

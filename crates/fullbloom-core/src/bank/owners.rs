@@ -31,6 +31,12 @@ impl FilterBank {
         self.owners.iter().map(|entry| (entry.owner, entry.count.into()))
     }
 
+    /// [`FilterBank::each_owner`] from an owner on, which need not exist; all of them from the owner 0 on. Other owners that
+    /// come and go do not change the order.
+    pub fn owners_from(&self, owner: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.owners.iter_from(owner).map(|entry| (entry.owner, entry.count.into()))
+    }
+
     /// The first lines of the filters of an owner, first stage first.
     pub(super) fn filters(&self, owner: &Entry) -> Vec<u32> {
         let later = self.later.of(owner.owner).take(self.stages.len() - 1).map(|entry| entry.line);
@@ -108,10 +114,12 @@ impl FilterBank {
         self.stages[stage].shape.law().items(fill)
     }
 
-    /// Returns the lines of the later stages of an owner.
-    fn drop_later(&mut self, owner: u64) -> Result<()> {
-        while let Some(at) = self.later.find(owner) {
-            let Some(Entry { line, count, .. }) = self.later.entry(at) else { break };
+    /// Returns the lines of the stages of an owner from number `first` on, which is at least 1.
+    pub(super) fn close_stages(&mut self, owner: u64, first: usize) -> Result<()> {
+        while let Some(at) = self.later.find(owner).map(|at| at + first - 1) {
+            let Some(Entry { line, count, .. }) = self.later.entry(at).filter(|entry| entry.owner == owner) else {
+                break;
+            };
             self.later.remove_at(at)?;
             let size = count as usize;
             let lines = self.stages.get(size).map_or(0, |stage| stage.lines());
@@ -125,7 +133,7 @@ impl FilterBank {
         self.check_writable()?;
         let Some(at) = self.owners.find(owner) else { return Ok(false) };
         let Some(entry) = self.owners.entry(at) else { return Ok(false) };
-        self.drop_later(owner)?;
+        self.close_stages(owner, 1)?;
         let lines = self.stages[0].lines();
         self.pool.filter_mut(entry.line, lines)?.fill(0);
         self.owners.set_count(at, 0)?;
@@ -138,7 +146,7 @@ impl FilterBank {
         self.check_writable()?;
         let Some(at) = self.owners.find(owner) else { return Ok(false) };
         let Some(entry) = self.owners.entry(at) else { return Ok(false) };
-        self.drop_later(owner)?;
+        self.close_stages(owner, 1)?;
         self.owners.remove_at(at)?;
         self.pool.give_back(0, entry.line, self.stages[0].lines())?;
         self.added = self.added.saturating_sub(entry.count.into());

@@ -2,11 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::directory::UNMIX;
 use super::*;
 use crate::chain::ScalableBloomFilter;
 use crate::container::header::Header;
 use crate::container::{Container, Section, Verify};
 use crate::hash::splitmix::mix;
+use crate::key::{Domain, KeyDomains};
 use crate::structure::Filter;
 use crate::structure::opening::OpenOptions;
 
@@ -216,6 +218,72 @@ fn merged_banks_find_the_keys_of_both() {
     copy.merge(&theirs).unwrap();
     assert!(all[9000..].iter().all(|&(owner, key)| copy.contains(owner, key)));
     assert!(matches!(ours.merge(&bank(41, 0.02)), Err(Error::Incompatible(why)) if why.contains("capacity")));
+}
+
+/// Owners whose entries lie side by side, with `stages` stages each: no more than a thousand entries do.
+fn crowded(owners: std::ops::Range<u64>, stages: u64) -> FilterBank {
+    let plan = Plan { capacity: 1, fpr: 0.001, max_fpr: 0.5, growth: 1.0, max_owners: 0 };
+    let mut bank = FilterBank::new(plan, KeyHasher::seeded(0)).unwrap();
+    for owner in owners.map(|near| near.wrapping_mul(UNMIX)) {
+        let mut keys = (0..).map(mix);
+        while bank.num_stages(owner).unwrap_or(0) < stages {
+            bank.add(owner, keys.next().unwrap()).unwrap();
+        }
+    }
+    bank
+}
+
+#[test]
+fn a_merge_that_fails_changes_nothing_of_the_owner_that_it_is_about() {
+    for (mut ours, theirs) in [(crowded(0..4, 250), crowded(4..5, 250)), (crowded(0..5, 200), crowded(4..5, 250))] {
+        let before = file(&ours);
+        assert!(matches!(ours.merge(&theirs), Err(Error::Capacity(why)) if why.contains("nearly agree")));
+        ours.check_cells().unwrap();
+        let mut read = FilterBank::from_bytes(&file(&ours), &options()).unwrap();
+        assert!(read.same_as(&ours) && read.same_as(&FilterBank::from_bytes(&before, &options()).unwrap()));
+        // The lines that it took are free again.
+        assert!(read.add(mix(1), mix(2)).unwrap());
+        read.check_cells().unwrap();
+    }
+}
+
+#[test]
+fn a_merge_without_memory_merges_whole_owners_and_the_kinds_of_their_keys() {
+    let mut random = Random(9);
+    let (mut failed, mut partly) = (0, 0);
+    for round in 0..60 {
+        let [mut ours, mut theirs] = [0, 1].map(|_| bank(15, 0.03));
+        for bank in [&mut ours, &mut theirs] {
+            let (owners, keys) = pairs(&mut random, 400, 30);
+            bank.add_pairs(&owners, &keys, None).unwrap();
+        }
+        theirs.hasher_mut().domains_mut().insert(KeyDomains::of(Domain::Float));
+        let before = ours.try_clone().unwrap();
+        ours.limit(ours.nbytes() + LINE_BYTES as u64 * random.below(12));
+        let merged = ours.merge(&theirs);
+        ours.check_cells().unwrap();
+        assert!(ours.hasher().domains().holds(KeyDomains::of(Domain::Float)));
+        if merged.is_ok() {
+            continue;
+        }
+        let mut whole = before.try_clone().unwrap();
+        whole.merge(&theirs).unwrap();
+        let is_as_in = |other: &FilterBank, owner| {
+            let cells = |bank: &FilterBank| {
+                let entry = bank.owners.get(owner)?;
+                let stages = bank.filters(&entry).into_iter().zip(&bank.stages);
+                let words: Vec<_> =
+                    stages.map(|(first, stage)| bank.pool.filter(first, stage.lines()).to_vec()).collect();
+                Some((entry.count, words))
+            };
+            cells(&ours) == cells(other)
+        };
+        let owners: Vec<u64> = whole.each_owner().map(|(owner, _)| owner).collect();
+        assert!(owners.iter().all(|&owner| is_as_in(&before, owner) || is_as_in(&whole, owner)), "round {round}");
+        failed += 1;
+        partly += usize::from(owners.iter().any(|&owner| !is_as_in(&before, owner)));
+    }
+    assert!(failed > 20 && partly > 10, "{failed} {partly}");
 }
 
 #[test]

@@ -27,7 +27,7 @@ pub struct OwnerInfo {
 /// Some owners of a bank, by their hashes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OwnerPage {
-    /// The hash and the number of keys of each, in the order of the hashes.
+    /// The hash and the number of keys of each, in the order of the bank's table.
     pub owners: Vec<(u64, u64)>,
     /// The hash with which the next page starts; `None` at the end.
     pub next: Option<u64>,
@@ -124,22 +124,14 @@ impl Entry {
         self.read().bank().map(drop)
     }
 
-    /// Up to `most` owners from the hash `start` on, in the order of their hashes. Goes through all owners once.
+    /// Up to `most` owners from the hash `start` on, in the order of the bank's table; 0 for its first. Costs what the page
+    /// does, however many owners there are.
     pub fn owners(&self, start: u64, most: usize) -> Result<OwnerPage> {
         let filter = self.peek();
         let bank = filter.bank()?;
-        let mut owners: Vec<(u64, u64)> = Vec::new();
-        for owner in bank.each_owner().filter(|(owner, _)| *owner >= start) {
-            owners.push(owner);
-            // Sorted now and then, so that no more than twice the page is in memory.
-            if owners.len() > 2 * most + 1 {
-                owners.select_nth_unstable(most);
-                owners.truncate(most + 1);
-            }
-        }
-        owners.sort_unstable();
-        let next = owners.get(most).map(|(owner, _)| *owner);
-        owners.truncate(most);
+        let mut left = bank.owners_from(start);
+        let owners = left.by_ref().take(most).collect();
+        let next = left.next().map(|(owner, _)| owner);
         Ok(OwnerPage { owners, next, total: bank.len() })
     }
 }

@@ -1,18 +1,23 @@
 """Filters of several machines: replicated, partitioned, routed through, and aggregated with.
 
 - ``element``: the interface of a processing element, and a counter of what it sends
-- ``local``, ``sockets``: elements that are threads, and elements that are processes
+- ``local``, ``sockets``: elements that are threads, and elements that are processes; ``handshake`` is how
+  these meet
 - ``aggregation``: sums over the values of many nodes without double counting
-- ``attenuated``, ``routing``: filters by distance for each link of a network, and queries that follow them
+- ``attenuated``, ``routing``: filters by distance for each link of a network, and queries that follow them;
+  ``advertisements`` exchanges them between elements
 - ``duplicates``: keys that occur in two elements, by single-shot filters; ``packets``, ``rice`` and
   ``key_bytes`` are its messages
 - ``replication``: one filter in all elements, by hypercube exchange
+- ``compatibility``: whether the filters of two elements can be merged
 
-It may import: the standard library, ``fullbloom.errors``, ``fullbloom.theory`` and ``fullbloom._core``.
+It may import: the standard library, ``fullbloom.errors``, ``fullbloom.theory``, ``fullbloom.registry`` and
+``fullbloom._core``.
 """
 
 from __future__ import annotations
 
+from .advertisements import announce_hashes, exchange_advertisements
 from .aggregation import AggregationNode, Offer, Receipt, exchange_values
 from .attenuated import AttenuatedFilter, Router
 from .duplicates import DuplicateReport, Round, find_duplicates
@@ -39,6 +44,8 @@ __all__ = [
     "Router",
     "SocketElement",
     "UpdateCost",
+    "announce_hashes",
+    "exchange_advertisements",
     "exchange_values",
     "find_duplicates",
     "replicate",

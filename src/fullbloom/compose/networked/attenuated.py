@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from fullbloom.errors import IncompatibleFilters, ParameterError
+from fullbloom import registry
+from fullbloom._core import BloomFilter
+from fullbloom.errors import FormatError, IncompatibleFilters, ParameterError, ParameterTypeError
+
+from .compatibility import check_alike
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
     from typing import Self
 
 
 __all__ = ["AttenuatedFilter", "Router"]
+
+#: The head of an advertisement as bytes: magic with a version, and the number of levels.
+_HEAD = struct.Struct("<8sB")
+_MAGIC = b"FBATTN\x00\x01"
+_LENGTH = struct.Struct("<Q")
+_MOST_LEVELS = 64
 
 
 class HashFilter(Protocol):
@@ -40,6 +51,13 @@ class HashFilter(Protocol):
     def contains_hashed(self, hashes: Any) -> Any:
         """Look up hashes."""
 
+    def to_bytes(self) -> bytes:
+        """Return the filter as bytes."""
+
+    @staticmethod
+    def from_bytes(data: bytes, *, secret: bytes | None = None, max_bytes: int | None = None) -> Any:
+        """Return the filter in ``data``; raise ``FormatError`` for anything else."""
+
 
 F = TypeVar("F", bound=HashFilter)
 Name = TypeVar("Name", bound="Hashable")
@@ -48,9 +66,9 @@ Name = TypeVar("Name", bound="Hashable")
 class AttenuatedFilter(Generic[F]):
     """Filters by distance: level i holds the keys that are i + 1 hops away through one link.
 
-    levels: filters of equal parameters, nearest first; the object uses them and does not copy them. Deeper
-    levels hold the keys of more nodes, so their rates rise: size the filters for the deepest. Raises
-    ``ParameterError`` without levels, ``IncompatibleFilters`` if they differ.
+    levels: 1 to 64 filters of equal parameters, nearest first; the object uses them and does not copy them.
+    Deeper levels hold the keys of more nodes, so their rates rise: size the filters for the deepest. Raises
+    ``ParameterError`` for another number of levels, ``IncompatibleFilters`` if they differ.
 
     Source: Rhea, Kubiatowicz, "Probabilistic location and routing", INFOCOM 2002.
 
@@ -63,8 +81,11 @@ class AttenuatedFilter(Generic[F]):
 
     def __init__(self, levels: Sequence[F]) -> None:
         self._levels = tuple(levels)
-        if not self._levels:
-            raise ParameterError("an attenuated filter needs at least one level")
+        if not 1 <= len(self._levels) <= _MOST_LEVELS:
+            raise ParameterError(
+                f"an attenuated filter needs at least one level and at most {_MOST_LEVELS}, "
+                f"got {len(self._levels)}"
+            )
         for level in self._levels[1:]:
             check_alike(self._levels[0], level)
 
@@ -78,6 +99,62 @@ class AttenuatedFilter(Generic[F]):
         """Bytes of the cells of all levels."""
         return sum(level.nbytes for level in self._levels)
 
+    def to_bytes(self) -> bytes:
+        """Return all levels as bytes: 9 bytes, then for each level its length in 8 bytes and its file."""
+        parts = [_HEAD.pack(_MAGIC, len(self._levels))]
+        for level in self._levels:
+            data = level.to_bytes()
+            parts += [_LENGTH.pack(len(data)), data]
+        return b"".join(parts)
+
+    @classmethod
+    def from_bytes(
+        cls,
+        data: bytes,
+        *,
+        kind: Any = BloomFilter,
+        secret: bytes | None = None,
+        max_bytes: int | None = None,
+    ) -> AttenuatedFilter[Any]:
+        """Return the filter in ``data``.
+
+        kind: class of the levels. secret: that of keyed levels. max_bytes: most bytes of cells of all levels;
+        by default, only the length of ``data`` limits them. Raises ``FormatError`` for any other bytes,
+        ``FilterMemoryError`` above ``max_bytes``.
+
+        >>> from fullbloom import BloomFilter
+        >>> near = BloomFilter(100)
+        >>> near.update(["ada"])
+        >>> sent = AttenuatedFilter([near, BloomFilter(100)]).to_bytes()
+        >>> len(AttenuatedFilter.from_bytes(sent).levels)
+        2
+        """
+        if len(data) < _HEAD.size:
+            raise FormatError(f"an attenuated filter has at least {_HEAD.size} bytes, got {len(data)}")
+        magic, count = _HEAD.unpack_from(data)
+        if magic != _MAGIC:
+            raise FormatError("the bytes are not an attenuated filter, or one of a newer release")
+        levels: list[Any] = []
+        at, left = _HEAD.size, max_bytes
+        for _ in range(count):
+            if len(data) - at < _LENGTH.size:
+                raise FormatError(f"an attenuated filter of {count} levels is cut short")
+            (length,) = _LENGTH.unpack_from(data, at)
+            at += _LENGTH.size
+            if length > len(data) - at:
+                raise FormatError(
+                    f"a level of {length} bytes ends beyond the {len(data)} bytes of its filter"
+                )
+            levels.append(kind.from_bytes(data[at : at + length], secret=secret, max_bytes=left))
+            left = None if left is None else left - levels[-1].nbytes
+            at += length
+        if at != len(data):
+            raise FormatError(f"{len(data) - at} bytes follow the last level of an attenuated filter")
+        try:
+            return cls(levels)
+        except (ParameterError, IncompatibleFilters) as error:
+            raise FormatError(f"no attenuated filter has such levels: {error}") from error
+
     def find_distance(self, hashed: int) -> int | None:
         """Return the hops to the nearest level that finds a hash, at least 1, or None if no level does."""
         for hops, level in enumerate(self._levels, start=1):
@@ -89,15 +166,17 @@ class AttenuatedFilter(Generic[F]):
 class Router(Generic[Name, F]):
     """A node that routes: a filter of its own keys, and an attenuated filter for each of its links.
 
-    name: identifies the node to its neighbours. local: filter of the own keys, used and not copied. depth:
-    levels of the attenuated filters. ``advertise(to)`` returns what a neighbour needs to know, and
-    ``accept(source, filter)`` takes what a neighbour sent. An advertisement leaves out what the neighbour
-    itself advertised, so that a query does not run in a circle of two.
+    name: identifies the node to its neighbours. local: filter of the own keys, used and not copied; its merge
+    must be a union, and it must not be strict, because several ways lead to a key and deep levels hold those
+    of many nodes. depth: levels of the attenuated filters. ``advertise(to)`` returns what a neighbour needs
+    to know, and ``accept(source, filter)`` takes what a neighbour sent. An advertisement leaves out what the
+    neighbour itself advertised, so that a query does not run in a circle of two.
     """
 
     def __init__(self, name: Name, local: F, depth: int) -> None:
         if depth < 1:
             raise ParameterError(f"depth must be at least 1, got {depth}")
+        check_mergeable(local)
         self.name = name
         self._local, self._depth = local, depth
         self._links: dict[Name, AttenuatedFilter[F]] = {}
@@ -135,12 +214,17 @@ class Router(Generic[Name, F]):
         """
         levels = [self._local.copy()]
         for hops in range(1, self._depth):
-            level = self._create_empty()
-            for neighbour, known in self._links.items():
-                if neighbour != to:
-                    level.merge(known.levels[hops - 1])
-            levels.append(level)
+            known = {neighbour: link.levels[hops - 1] for neighbour, link in self._links.items()}
+            levels.append(self.unite_others(known, to))
         return AttenuatedFilter(levels)
+
+    def unite_others(self, filters: Mapping[Name, F], to: Name) -> F:
+        """Return the union of the filters of all neighbours but ``to``."""
+        union = self._create_empty()
+        for neighbour, filter_ in filters.items():
+            if neighbour != to:
+                union.merge(filter_)
+        return union
 
     def accept(self, source: Name, advertisement: AttenuatedFilter[F]) -> None:
         """Store an advertisement of the neighbour ``source``.
@@ -189,13 +273,15 @@ class Router(Generic[Name, F]):
             raise ParameterError(f"{self.name!r} has no link to {source!r}")
 
 
-def check_alike(own: HashFilter, other: Any) -> None:
-    """Raise ``IncompatibleFilters`` unless ``other`` could be merged into ``own``."""
-    scratch: Any = own.copy()
-    scratch.clear()
-    try:
-        scratch.merge(other)
-    except (AttributeError, TypeError) as error:
-        raise IncompatibleFilters(
-            f"a {type(other).__name__} cannot be combined with a {type(own).__name__}"
-        ) from error
+def check_mergeable(filter_: object) -> None:
+    """Raise unless filters like this one can be merged along every way that leads to a key."""
+    row = registry.find_row(filter_)
+    if row is not None and "union" not in row["capabilities"]:
+        raise ParameterTypeError(
+            f"a route needs filters whose merge is a union, such as BloomFilter; a {row['class']} would hold "
+            "a key once for each way that leads to it"
+        )
+    if getattr(filter_, "strict", False):
+        raise ParameterError(
+            "a route needs filters with strict=False: the deepest level holds the keys of many nodes"
+        )

@@ -91,9 +91,9 @@ def find_duplicates(
     keys are sent (repartition). keep: False marks all occurrences of a duplicate; "first" leaves out the
     first, in the order of ranks and positions, so that removing the marked keys removes the duplicates.
     encode: bytes of a key for the exact comparison, different for different keys. All elements must pass
-    equal options, which they compare first. max_keys: keys that each element may have, 2^24 by default. It
-    bounds the memory that a peer can make this element take, some 120 bytes per key; packets are so dense
-    that the length of a message does not.
+    equal options, which they compare first: ``encode`` by the name of the function. max_keys: keys that each
+    element may have, 2^24 by default. It bounds the memory that a peer can make this element take, some 120
+    bytes per key; packets are so dense that the length of a message does not.
 
     Sends about n (log2(P / fpr) + 1.5) bits for n keys in P elements, plus the answers
     (`theory.single_shot_bits`), instead of n whole keys. Costs some 5 us per key. Raises ``PeerError`` if a
@@ -120,7 +120,8 @@ def find_duplicates(
             f"an element may have {max_keys} keys, got {len(keys)}; raise max_keys in all elements"
         )
     counter, rounds = CountingElement(element), []
-    _compare_options(counter, hash_key((*map(float, fprs), exact, bool(keep)), seed=seed, secret=secret))
+    options: tuple[float | str, ...] = (*map(float, fprs), exact, bool(keep), _name(encode) if exact else "")
+    _compare_options(counter, hash_key(options, seed=seed, secret=secret))
     candidates, mask = list(range(len(keys))), [False] * len(keys)
     for number, fpr in enumerate([*fprs, None] if exact else fprs):
         # The last round decides about the first occurrence; earlier ones must keep all.
@@ -165,6 +166,11 @@ def _check_options(fprs: Sequence[float], exact: bool, keep: object, max_keys: i
         raise ParameterTypeError(f"max_keys must be an int, got {max_keys!r}")
     if not 1 <= max_keys < _HASHES:
         raise ParameterError(f"max_keys must be at least 1 and below 2**64, got {max_keys}")
+
+
+def _name(function: Callable[[Any], bytes]) -> str:
+    """Return what a function is called, which is the same in all processes of one program."""
+    return str(getattr(function, "__qualname__", type(function).__qualname__))
 
 
 def _compare_options(element: CountingElement, token: int) -> None:

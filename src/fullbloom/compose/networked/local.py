@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 from typing import TYPE_CHECKING, TypeVar
@@ -84,11 +85,13 @@ def run_local(size: int, job: Callable[[LocalElement], T], *, timeout: float = 6
     errors: list[BaseException] = []
 
     def run(element: LocalElement) -> None:
-        try:
-            with element:
+        with contextlib.suppress(BaseException), element:  # raised again below, in the caller's thread
+            try:
                 results[element.rank] = job(element)
-        except BaseException as error:  # noqa: BLE001 - raised again below, in the caller's thread
-            errors.append(error)
+            except BaseException as error:
+                # Before the element reports it to its peers, whose errors come after this one.
+                errors.append(error)
+                raise
 
     threads = [threading.Thread(target=run, args=(element,), daemon=True) for element in elements]
     for thread in threads:

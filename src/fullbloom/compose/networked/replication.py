@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from fullbloom.errors import FullbloomError, ParameterError, PeerError
+from fullbloom.errors import FilterFull, FullbloomError, ParameterError, PeerError
+
+from .compatibility import check_alike
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Self
 
     from .element import ProcessingElement
@@ -45,12 +49,12 @@ def replicate(
     whose rank differs in bit i, and merges; it then holds the keys of 2^(i+1) elements. If the number P of
     elements is not a power of two, those beyond the largest power send their filters to a partner first and
     receive the result at the end. Each filter is merged exactly once into each result, so counting filters
-    add up, too.
+    and tables, which keep a copy of a key for each element that has it, add up, too.
 
     Sends P log2(P) filters in all for a power of two: `theory.replication_bits`. For a Bloom filter of more
     than a few kB, the header of some 200 bytes per message does not matter. Raises ``PeerError`` if a peer
-    fails, or sends anything but a filter of the same parameters, ``ParameterError`` for a keyed filter
-    without its secret.
+    fails, or sends anything but a filter of the same parameters, ``FilterFull`` if the keys of all elements
+    do not fit in one filter, ``ParameterError`` for a keyed filter without its secret.
 
     Source: Sanders, Schlag, Müller, "Communication efficient algorithms for fundamental big data problems",
     IEEE Big Data 2013.
@@ -72,8 +76,11 @@ def replicate(
     core = 1 << (element.size.bit_length() - 1)
     if rank >= core:
         element.send(rank - core, result.to_bytes())
-        # The partner's filter holds the own keys already; the merge only checks that both are alike.
-        return _merge(element, rank - core, result, options)
+        union = _receive(element, rank - core, result, options)
+        # The union holds the own keys already: merged with them, a table would hold each twice.
+        with _blame(rank - core):
+            check_alike(result, union)
+        return union
     folded = rank + core < element.size
     if folded:
         _merge(element, rank + core, result, options)
@@ -87,12 +94,28 @@ def replicate(
     return result
 
 
-def _merge(element: ProcessingElement, source: int, result: F, options: dict[str, Any]) -> F:
-    """Merge the filter that ``source`` sends into ``result``; return it, too."""
-    message = element.receive(source)
-    try:
-        other: F = type(result).from_bytes(message, **options)
+def _merge(element: ProcessingElement, source: int, result: F, options: dict[str, Any]) -> None:
+    """Merge the filter that ``source`` sends into ``result``."""
+    other = _receive(element, source, result, options)
+    with _blame(source):
         result.merge(other)
+
+
+def _receive(element: ProcessingElement, source: int, result: F, options: dict[str, Any]) -> F:
+    """Return the filter that ``source`` sends, of the class of ``result``."""
+    message = element.receive(source)
+    with _blame(source):
+        other: F = type(result).from_bytes(message, **options)
+    return other
+
+
+@contextlib.contextmanager
+def _blame(source: int) -> Iterator[None]:
+    """Turn an error over a filter into a ``PeerError`` of its sender."""
+    try:
+        yield
+    except FilterFull:
+        # Nobody's fault: filters that are alike may together have more keys than one of them can hold.
+        raise
     except FullbloomError as error:
         raise PeerError(source, f"sent a filter that cannot be merged: {error}") from error
-    return other

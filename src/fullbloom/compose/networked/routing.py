@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 from fullbloom._core import hash_key, hash_many
 from fullbloom.errors import ParameterError
 
-from .attenuated import HashFilter, Router
+from .attenuated import HashFilter, Router, check_mergeable
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
@@ -89,6 +89,7 @@ class AttenuatedNetwork(Generic[F]):
         self._template.clear()
         if depth < 1:
             raise ParameterError(f"depth must be at least 1, got {depth}")
+        check_mergeable(template)
         self._depth, self._secret = depth, secret
         self._routers: dict[Hashable, Router[Hashable, F]] = {}
         self._stored: dict[Hashable, set[int]] = {}
@@ -108,22 +109,39 @@ class AttenuatedNetwork(Generic[F]):
     def connect(self, *links: tuple[Hashable, Hashable]) -> UpdateCost:
         """Add links, each a pair of nodes, and advertise all filters; return the cost.
 
-        Raises ``ParameterError`` for a node that does not exist, a node linked to itself and a link that
-        exists; the links before it stay.
+        Raises ``ParameterError``, before any change, for a node that does not exist, a node linked to itself
+        and a link that exists or is given twice.
         """
+        self._check_links(links, exist=False)
         for first, second in links:
-            one, other = self._get(first), self._get(second)
-            one.connect(second)
-            other.connect(first)
+            self._routers[first].connect(second)
+            self._routers[second].connect(first)
         return self.advertise()
 
     def disconnect(self, *links: tuple[Hashable, Hashable]) -> UpdateCost:
-        """Remove links and advertise all filters; return the cost. ``ParameterError`` for a missing link."""
+        """Remove links and advertise all filters; return the cost.
+
+        Raises ``ParameterError``, before any change, for a link that does not exist or is given twice.
+        """
+        self._check_links(links, exist=True)
         for first, second in links:
-            one, other = self._get(first), self._get(second)
-            one.disconnect(second)
-            other.disconnect(first)
+            self._routers[first].disconnect(second)
+            self._routers[second].disconnect(first)
         return self.advertise()
+
+    def _check_links(self, links: Iterable[tuple[Hashable, Hashable]], *, exist: bool) -> None:
+        """Refuse a link between nodes that cannot be added, or removed if links must ``exist``."""
+        seen: set[frozenset[Hashable]] = set()
+        for first, second in links:
+            one, ends = self._get(first), frozenset((first, second))
+            self._get(second)
+            if exist and second not in one.links:
+                raise ParameterError(f"{first!r} has no link to {second!r}")
+            if not exist and (first == second or second in one.links):
+                raise ParameterError(f"{first!r} cannot be linked to {second!r}, itself or linked already")
+            if ends in seen:
+                raise ParameterError(f"the link between {first!r} and {second!r} is given twice")
+            seen.add(ends)
 
     def add(self, name: Hashable, keys: Collection[Key]) -> UpdateCost:
         """Add keys to a node and announce them to the nodes within ``depth`` hops; return the cost."""

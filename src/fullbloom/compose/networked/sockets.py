@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import hmac
 import queue
-import secrets
 import socket
 import struct
 import threading
@@ -15,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from fullbloom.errors import ParameterError, ParameterTypeError, PeerError
 
 from .element import Kind, MessageElement, check_message
+from .handshake import Acceptor, Identity, read_exactly, time_left
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,15 +23,8 @@ __all__ = ["SocketElement"]
 #: A frame: its kind and the length of its payload.
 _FRAME = struct.Struct("!BQ")
 _PIECE = 1 << 20
-#: The greeting: magic with a version, rank, size and a nonce; then the authenticator of both greetings.
-_GREETING = struct.Struct("!8sII16s")
-_MAGIC = b"FBLOOM\x00\x01"
-_DIGEST = "sha256"
-_DIGEST_BYTES = 32
 _MIN_SECRET = 16
-#: Seconds that a stranger may hold up the acceptance of peers, and that a failed element waits for its
-#: last frames to be read.
-_GREETING_SECONDS = 2.0
+#: Seconds that a failed element waits for its last frames to be read.
 _LINGER_SECONDS = 2.0
 #: Seconds between two attempts to reach a peer that does not listen yet.
 _RETRY_SECONDS = 0.05
@@ -56,9 +48,9 @@ class SocketElement(MessageElement):
     rank: number of this element. addresses: (host, port) of each element, by rank; an element listens on its
     own address and connects to those of lower ranks. secret: at least 16 bytes, the same in all elements;
     each side of a connection proves that it knows them (HMAC-SHA256 over two nonces), so strangers are
-    turned away. Messages are neither encrypted nor authenticated after that: use a network that you trust.
-    listener: a listening socket to use instead of creating one. timeout: seconds that the peers may take to
-    connect, to send a whole message, or to read one. max_message: most bytes of a message.
+    turned away, and delay nobody. Messages are neither encrypted nor authenticated after that: use a network
+    that you trust. listener: a listening socket to use instead of creating one. timeout: seconds that the
+    peers may take to connect, to send a whole message, or to read one. max_message: most bytes of a message.
 
     Construction returns when all connections exist. ``send`` leaves the message to a thread for each peer;
     ``receive`` reads it from the connection, so a peer takes no memory beyond the message that is due. Each
@@ -88,7 +80,8 @@ class SocketElement(MessageElement):
             raise ParameterError(f"timeout must be greater than 0, got {timeout}")
         if max_message < 1:
             raise ParameterError(f"max_message must be at least 1, got {max_message}")
-        self._secret, self._timeout, self._max_message = secret, timeout, max_message
+        self._identity = Identity(rank, self.size, secret)
+        self._timeout, self._max_message = timeout, max_message
         self._peers: dict[int, _Peer] = {}
         self._unreadable: set[int] = set()
         deadline = time.monotonic() + timeout
@@ -105,14 +98,14 @@ class SocketElement(MessageElement):
         """Connect to an element of a lower rank; try again while it does not listen."""
         while True:
             try:
-                connection = socket.create_connection(address, timeout=_remaining(deadline))
+                connection = socket.create_connection(address, timeout=time_left(deadline))
             except OSError as error:
                 if time.monotonic() + _RETRY_SECONDS >= deadline:
                     raise PeerError(to, f"cannot be reached: {error}") from error
                 time.sleep(_RETRY_SECONDS)
                 continue
             try:
-                self._greet_server(connection, to, deadline)
+                self._identity.greet_server(connection, to, deadline)
             except PeerError:  # before OSError, of which it is one
                 connection.close()
                 raise
@@ -127,48 +120,18 @@ class SocketElement(MessageElement):
 
     def _accept(self, server: socket.socket, deadline: float) -> None:
         """Accept the elements of higher ranks; turn strangers away."""
-        while missing := [rank for rank in range(self.rank + 1, self.size) if rank not in self._peers]:
-            server.settimeout(_remaining(deadline))
-            try:
-                connection, _ = server.accept()
-            except TimeoutError:
-                raise PeerError(missing[0], f"did not connect within {self._timeout:g} s") from None
-            until = min(deadline, time.monotonic() + _GREETING_SECONDS)
-            # Anything wrong here may be a stranger's doing, so it must not end the exchange.
-            with contextlib.suppress(OSError, EOFError):
-                source = self._greet_client(connection, until)
-                if source in missing:
-                    self._register(source, connection)
-                    continue
-            connection.close()
-
-    def _greet_server(self, connection: socket.socket, to: int, deadline: float) -> None:
-        own = _GREETING.pack(_MAGIC, self.rank, self.size, secrets.token_bytes(16))
-        connection.sendall(own)
-        theirs = _read(connection, _GREETING.size, deadline)
-        proof = _read(connection, _DIGEST_BYTES, deadline)
-        magic, rank, size, _ = _GREETING.unpack(theirs)
-        if not hmac.compare_digest(proof, self._prove(b"server", own, theirs)):
-            raise PeerError(to, "has another secret, or is not an element")
-        if (magic, rank, size) != (_MAGIC, to, self.size):
-            raise PeerError(to, f"answers as rank {rank} of {size} elements, expected {to} of {self.size}")
-        connection.sendall(self._prove(b"client", own, theirs))
-
-    def _greet_client(self, connection: socket.socket, deadline: float) -> int | None:
-        """Return the rank of the element that connected, or None if it is not one of ours."""
-        connection.settimeout(_remaining(deadline))
-        theirs = _read(connection, _GREETING.size, deadline)
-        magic, rank, size, _ = _GREETING.unpack(theirs)
-        if magic != _MAGIC:
-            return None
-        own = _GREETING.pack(_MAGIC, self.rank, self.size, secrets.token_bytes(16))
-        connection.sendall(own + self._prove(b"server", theirs, own))
-        proof = _read(connection, _DIGEST_BYTES, deadline)
-        known = hmac.compare_digest(proof, self._prove(b"client", theirs, own))
-        return int(rank) if known and size == self.size else None
-
-    def _prove(self, role: bytes, client: bytes, server: bytes) -> bytes:
-        return hmac.digest(self._secret, role + client + server, _DIGEST)
+        missing = set(range(self.rank + 1, self.size))
+        with Acceptor(server, self._identity) as acceptor:
+            while missing:
+                try:
+                    source, connection = acceptor.accept(missing, deadline)
+                except TimeoutError:
+                    others = acceptor.num_refused
+                    reason = f"did not connect within {self._timeout:g} s"
+                    reason += f"; {others} connections of strangers were refused" if others else ""
+                    raise PeerError(min(missing), reason) from None
+                missing.discard(source)
+                self._register(source, connection)
 
     def _register(self, rank: int, connection: socket.socket) -> None:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -223,10 +186,10 @@ class SocketElement(MessageElement):
         deadline = time.monotonic() + self._timeout
         part = "before a message"
         try:
-            number, length = _FRAME.unpack(_read(peer.reader, _FRAME.size, deadline))
+            number, length = _FRAME.unpack(read_exactly(peer.reader, _FRAME.size, deadline))
             kind = self._check_frame(source, number, length)
             part = f"in the middle of a message of {length} bytes"
-            return kind, _read(peer.reader, length, deadline)
+            return kind, read_exactly(peer.reader, length, deadline)
         except PeerError:  # before OSError, of which it is one
             raise
         except EOFError:
@@ -255,7 +218,7 @@ class SocketElement(MessageElement):
             peer.frames.put(None)
         deadline = time.monotonic() + (_LINGER_SECONDS if failed else self._timeout)
         for peer in peers.values():
-            peer.thread.join(_remaining(deadline))
+            peer.thread.join(time_left(deadline))
         if failed:
             _drain([peer.reader for peer in peers.values()], deadline)
         for peer in peers.values():
@@ -266,27 +229,6 @@ class SocketElement(MessageElement):
 def _listen(address: tuple[str, int], backlog: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
     return socket.create_server(address, family=family, backlog=backlog)
-
-
-def _remaining(deadline: float) -> float:
-    """Return the seconds until a deadline, more than 0 because sockets take 0 for not waiting."""
-    return max(deadline - time.monotonic(), 1e-3)
-
-
-def _read(connection: socket.socket, length: int, deadline: float) -> bytes:
-    """Return ``length`` bytes; raise ``TimeoutError`` after the deadline, ``EOFError`` at the end of data."""
-    pieces, missing = bytearray(), length
-    while missing:
-        if time.monotonic() >= deadline:
-            raise TimeoutError
-        connection.settimeout(_remaining(deadline))
-        # The buffer grows with the data received, not with the length that a peer states.
-        piece = connection.recv(min(missing, _PIECE))
-        if not piece:
-            raise EOFError
-        pieces += piece
-        missing -= len(piece)
-    return bytes(pieces)
 
 
 def _write(connection: socket.socket, frames: queue.SimpleQueue[bytes | None], broken: list[str]) -> None:
@@ -310,6 +252,6 @@ def _drain(readers: list[socket.socket], deadline: float) -> None:
     for reader in readers:
         with contextlib.suppress(OSError):
             while time.monotonic() < deadline:
-                reader.settimeout(_remaining(deadline))
+                reader.settimeout(time_left(deadline))
                 if not reader.recv(_PIECE):
                     break

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -73,3 +74,22 @@ def attenuated_messages(degree: int, depth: int) -> int:
         total += level
         level *= degree - 1
     return total
+
+
+@exactly(lambda r: (count(r), r.randint(0, 10**6), r.randint(1, 20)))
+def attenuated_bits(num_bits: int, links: int, depth: int) -> int:
+    """One filter at each end of each link in each round, counted."""
+    return sum(num_bits * links for _end in range(2) for _round in range(depth))
+
+
+@exactly(lambda r: (r.randint(1, 300), r.randint(0, 5), r.randint(1, 100), r.randint(1, 100)))
+def aggregation_bits(nodes: int, rounds: int, name_bytes: int, value_bytes: int) -> int:
+    """The messages as JSON writes them, by their letters."""
+    name, value = "n" * name_bytes, int("1" * value_bytes)
+    ends = {"source": name, "target": name, "value": value}
+    total = 0
+    for number in range(rounds):
+        offer = {**ends, "earlier": [value] if number else []}
+        receipt = {**ends, "replaced": None, "is_new": not number}
+        total += sum(8 * len(json.dumps(message)) for message in (offer, receipt))
+    return total * nodes * (nodes - 1)

@@ -16,6 +16,8 @@ mod search;
 mod slot;
 
 pub use self::slot::Entry;
+#[cfg(test)]
+pub(in crate::bank) use self::slot::UNMIX;
 
 use self::search::{BLOCK, fetch_block, find_from, search};
 use self::slot::{MIX, Slot, is_free, pack, state, unpack};
@@ -232,6 +234,13 @@ impl Directory {
         let (at, _) = self.search(owner);
         let run = self.slots().get(at..).unwrap_or_default().iter().map_while(|&slot| unpack(slot));
         run.take_while(move |entry| entry.owner == owner)
+    }
+
+    /// The entries from `owner` on, in the order of the table: that of the mixed hashes, which no change of others alters.
+    /// From the owner 0 on they are all.
+    pub fn iter_from(&self, owner: u64) -> impl Iterator<Item = Entry> + '_ {
+        let (at, _) = self.search(owner);
+        self.slots().get(at..).unwrap_or_default().iter().filter_map(|&slot| unpack(slot))
     }
 
     /// All entries, in the order of the table.

@@ -50,7 +50,7 @@ class Owners:
         start: Annotated[int, Query(ge=0, lt=1 << 64, description="the next of the page before")] = 0,
         limit: Annotated[int, Query(ge=1, le=_MAX_PAGE)] = 1000,
     ) -> Any:
-        """The hashes of owners in order, with their numbers of keys: a bank does not store names."""
+        """The hashes of owners with their numbers of keys, in an order that stays; a bank stores no names."""
         self._check(name)
         request.budget.grow(_OWNER_BYTES * limit)
         owners, following, total = self._service.owners(name, start=start, most=limit)

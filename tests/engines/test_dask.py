@@ -15,6 +15,7 @@ from uuid import UUID
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from engines import bounds, pages
 
@@ -111,6 +112,54 @@ def test_missing_values_are_no_keys():
     assert contains(keys, built).compute().tolist() == [True, pd.NA, True]
     bag = dask.bag.from_sequence(["a", None, "b"], npartitions=2)
     assert contains(bag, build(bag, capacity=10, fpr=FPR)).compute() == [True, None, True]
+
+
+NULLS = [None] * 150  # more than a lookup compares
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        pd.Series([*NULLS, "1"], name="k"),
+        pd.Series([*NULLS, "1"], name="k", dtype=object),
+        pd.Series([*NULLS, 1.5], name="k", dtype="float64"),
+        pd.Series([math.nan], name="k"),
+        pd.DataFrame({"a": [*NULLS, "1"], "b": ["x"] * 151}),
+        [*NULLS, "1"],
+    ],
+    ids=["text", "objects", "floats", "nan alone", "rows", "bag"],
+)
+def test_keys_of_another_type_are_an_error_also_behind_nulls(keys):
+    known = BloomFilter(10)
+    known.update([1, 2])
+    is_bag = isinstance(keys, list)
+    whole = dask.bag.from_sequence(keys, npartitions=1) if is_bag else dd.from_pandas(keys, npartitions=1)
+    with pytest.raises(KeyTypeError, match="in a filter that holds keys of type integer"):
+        contains(whole, known).compute()
+
+
+def test_nulls_alone_are_looked_up_in_a_filter_of_any_type():
+    known = BloomFilter(10)
+    known.update([1, 2])
+    keys = dd.from_pandas(pd.Series([None, None], dtype="string"), npartitions=1)
+    assert contains(keys, known).compute().tolist() == [pd.NA, pd.NA]
+
+
+def test_nan_is_a_key_among_floats_as_in_one_process():
+    table = pd.DataFrame({"k": [1.5, math.nan, 2.5], "n": [1, 2, 3]})
+    frame = dd.from_pandas(table, npartitions=2)
+    for keys, local in ((frame["k"], table["k"]), (frame, table)):
+        alone = BloomFilter(10, fpr=FPR)
+        alone.update(local)
+        built = build(keys, capacity=10, fpr=FPR)
+        assert built == alone
+        assert built.num_added == 3
+        assert contains(keys, built).compute().tolist() == [True, True, True]
+    # Null and NaN of Arrow's floats are two things.
+    arrow = pd.Series(pa.array([1.5, None, math.nan]), dtype="double[pyarrow]")
+    built = build(dd.from_pandas(arrow, npartitions=1), capacity=10, fpr=FPR)
+    assert built.num_added == 2
+    assert contains(dd.from_pandas(arrow, npartitions=1), built).compute().tolist() == [True, pd.NA, True]
 
 
 def test_rows_are_looked_up_as_tuples():

@@ -63,12 +63,13 @@ def build(
     kind: str = "bloom",
     **parameters: Any,
 ) -> Any:
-    """Return a filter of the keys in a bag, a series, a column or the rows of a dataframe; nulls are no keys.
+    """Return a filter of the keys in a bag, a series, a column or the rows of a dataframe.
 
-    Each partition becomes a filter for ``capacity`` keys; workers merge eight at a time, in a tree. A task
-    that runs twice cannot change the filter. ``kind`` is a kind that takes ``capacity`` and ``fpr`` and can
-    merge, or ``"spark"`` for a filter in Spark's format; ``parameters`` are further ones of its class. Raises
-    ParameterError, ParameterTypeError; KeyTypeError for values that are no keys, SecretError for a filter
+    Nulls are no keys, and NaN among floats of NumPy is one, as in batches of pandas. Each partition becomes a
+    filter for ``capacity`` keys; workers merge eight at a time, in a tree. A task that runs twice cannot
+    change the filter. ``kind`` is a kind that takes ``capacity`` and ``fpr`` and can merge, or ``"spark"``
+    for a filter in Spark's format; ``parameters`` are further ones of its class. Raises ParameterError,
+    ParameterTypeError; KeyTypeError for values that are no keys, SecretError for a filter
     with a secret, and EngineError if a worker lacks this package or has another version of it.
     """
     if column is not None:
@@ -91,7 +92,8 @@ def contains(keys: Any, filter_: Any) -> Any:
     """Return a lazy series, or bag, of whether the filter may contain each key.
 
     ``keys`` is a series, a bag, or a dataframe whose rows are looked up as tuples. A null gives ``<NA>`` in
-    the series, of type ``boolean``, and None in the bag. Each worker process receives the filter once, as it
+    the series, of type ``boolean``, and None in the bag. NaN is a key among floats of NumPy, and a null in
+    every other column, as in batches of pandas. Each worker process receives the filter once, as it
     is now. Raises ParameterTypeError for another collection or what is not a filter; the result raises
     KeyTypeError if the first keys of a partition are of types that the filter does not hold, because the
     warning of a worker would not be seen.
@@ -324,7 +326,8 @@ def _sample(big: Any, columns: list[str], sent: Any) -> float:
 
 def _add_keys(keys: Any, kind: str, capacity: int, fpr: float, parameters: dict[str, Any]) -> Any:
     part = create_mergeable(kind, capacity, fpr, **parameters)
-    part.update(keys.dropna() if hasattr(keys, "dropna") else [key for key in keys if key is not None])
+    # Columns skip what is missing by themselves; NaN is a key among floats.
+    part.update(keys if hasattr(keys, "dropna") else [key for key in keys if key is not None])
     return part
 
 
@@ -336,11 +339,9 @@ def _merge_filters(parts: list[Any]) -> Any:
 
 
 def _look_up(keys: Any, known: Any) -> Any:
-    _check_domains(keys.head(_CHECKED).dropna(), known)
+    present = keys.dropna()  # also of NaN, which is a key: a column may have nothing else
+    _check_domains((present if len(present) else keys).head(_CHECKED), known)
     marks = known.contains_many(keys).astype("boolean")
-    if hasattr(keys, "isna"):
-        missing = keys.isna() if not hasattr(keys, "columns") else keys.isna().any(axis=1)
-        marks = marks.mask(missing.to_numpy())
     return marks.rename(None if hasattr(keys, "columns") else keys.name)
 
 
@@ -351,7 +352,7 @@ def _check_domains(keys: Any, known: Any) -> None:
         return
     probe = BloomFilter(_CHECKED)
     probe.update(keys)
-    if not held & {*probe.key_domains.split(", ")}:
+    if probe.num_added and not held & {*probe.key_domains.split(", ")}:
         raise KeyTypeError(
             f"keys of type {probe.key_domains} were looked up in a filter that holds keys of type "
             f"{known.key_domains}; cast the keys"
@@ -360,8 +361,9 @@ def _check_domains(keys: Any, known: Any) -> None:
 
 def _look_up_items(items: Any, known: Any) -> list[bool | None]:
     listed = [*items]
-    _check_domains([item for item in listed[:_CHECKED] if item is not None], known)
-    marks = iter(known.contains_many([item for item in listed if item is not None]))
+    items = [item for item in listed if item is not None]
+    _check_domains(items[:_CHECKED], known)
+    marks = iter(known.contains_many(items))
     return [None if item is None else next(marks) for item in listed]
 
 

@@ -85,10 +85,12 @@ def look_up(arrays: Iterator[Any], digest: str, broadcast: Any) -> Iterator[Any]
     """Yield one mark per key of each array; a null gives a null."""
     known, checked = open_shared(digest, broadcast), set[str]()
     for array in arrays:
-        if len(array) and str(array.type) not in checked:
-            check_domain(digest, array)
+        marks = known.contains_many(array)
+        if str(array.type) not in checked and marks.null_count < len(array):
+            first = marks.is_valid().index(pa.scalar(value=True)).as_py()  # a null has no type to compare
+            check_domain(digest, array.slice(first, 1))
             checked.add(str(array.type))
-        yield known.contains_many(array)
+        yield marks
 
 
 def sample_lookups(batches: Iterator[Any], digest: str, broadcast: Any, most: int) -> Iterator[Any]:
@@ -171,12 +173,12 @@ def _provide_file(digest: str, broadcast: Any) -> Path:
     return path
 
 
-def check_domain(digest: str, keys: Any) -> None:
-    """Raise KeyTypeError if the filter holds keys of another type, of which it would find none."""
+def check_domain(digest: str, key: Any) -> None:
+    """Raise KeyTypeError if the filter holds keys of another type than an array of one key."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", KeyDomainWarning)
         try:
             # A filter warns once, so a check needs one that has not warned yet; opening takes microseconds.
-            fullbloom.open(SparkFiles.get(name_file(digest))).contains_many(keys[:1])
+            fullbloom.open(SparkFiles.get(name_file(digest))).contains_many(key)
         except KeyDomainWarning as warning:
             raise KeyTypeError(str(warning)) from None

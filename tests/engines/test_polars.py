@@ -8,6 +8,7 @@ import math
 
 import polars as pl
 import pytest
+from hostile.container import File
 
 import fullbloom
 from fullbloom import BloomFilter, KeyTypeError, ParameterError, ParameterTypeError
@@ -159,6 +160,13 @@ def test_a_build_that_cannot_be_is_refused():
         build(frame, "list", capacity=10)
     with pytest.raises(ParameterTypeError, match="got list"):
         build([1], "x", capacity=10)
+
+
+def test_a_filter_of_another_key_rule_is_refused_before_a_query_has_it():
+    file = File.parse(BloomFilter(10).to_bytes())
+    file.rule = 2
+    with pytest.raises(fullbloom.FormatError, match="key rule 2, this release knows 1"):
+        pl.LazyFrame({"x": [1]}).filter(pl.col("x").bloom.contains(fullbloom.loads(file.build())))
 
 
 @pytest.mark.parametrize("column", ["*", "^a.*$", "a.b", "a b", "len"])

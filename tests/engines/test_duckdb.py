@@ -17,7 +17,7 @@ from hostile.container import File
 import fullbloom
 from fullbloom import BloomFilter, KeyTypeError, ParameterError, ParameterTypeError
 from fullbloom.engines import duckdb as engine
-from fullbloom.engines.duckdb import build, build_groups, register, semi_join, unregister
+from fullbloom.engines.duckdb import build, build_groups, keep_candidates, register, semi_join, unregister
 from fullbloom.errors import EngineUnavailable
 
 
@@ -272,6 +272,58 @@ def test_groups_that_cannot_be_are_refused(connection):
             build_groups(rows, *names, capacity=10)
     with pytest.raises(ParameterError, match="capacity must be"):
         build_groups(rows, "x", "x", capacity=0)
+
+
+def test_candidates_are_those_of_the_function_and_read_again_with_each_query(connection):
+    group = "if(range % 7 = 0, null, range)"
+    connection.execute(f"create table t as select {group} as x, range as n from range(600000)")
+    known = BloomFilter(1000, fpr=0.01)
+    known.update(range(1000))
+    register(connection, known=known)
+    expected = query(connection, "select * from t where bloom_contains('known', x) order by n")
+    kept = keep_candidates(connection, connection.table("t"), "x", known)
+    assert kept.columns == ["x", "n"]
+    for _ in range(2):
+        assert kept.order("n").fetchall() == expected
+    assert kept.query("kept", "select count(*) from kept join t using (n)").fetchall() == [(len(expected),)]
+    connection.execute("delete from t where n >= 500")
+    assert kept.aggregate("count(*)").fetchall() == [(len([row for row in expected if row[1] < 500]),)]
+
+
+READ_TWICE = {
+    "join": lambda kept: kept.set_alias("a").join(kept.set_alias("b"), "a.x = b.x"),
+    "union": lambda kept: kept.union(kept),
+    "merged": lambda kept: kept.order("x").set_alias("a").join(kept.set_alias("b"), "a.x < b.x - 599990"),
+}
+
+
+@pytest.mark.parametrize("name", READ_TWICE)
+def test_candidates_that_one_query_reads_twice_are_complete_or_an_error(connection, name):
+    connection.execute("create table t as select range as x from range(600000)")
+    known = BloomFilter(600_000, fpr=1e-9)
+    known.update(range(600_000))
+    kept = keep_candidates(connection, connection.table("t"), "x", known)
+    try:
+        found = READ_TWICE[name](kept).aggregate("count(*)").fetchall()
+    except duckdb.Error as error:
+        assert "open result" in str(error)
+    else:
+        assert found == [({"join": 600_000, "union": 1_200_000, "merged": 45}[name],)]
+
+
+def test_candidates_that_cannot_be_are_refused(connection):
+    rows = connection.sql("select 1 as x, [1] as list")
+    with pytest.raises(ParameterError, match="'y' does not exist"):
+        keep_candidates(connection, rows, "y", BloomFilter(10))
+    with pytest.raises(KeyTypeError, match="list"):
+        keep_candidates(connection, rows, "list", BloomFilter(10))
+    with pytest.raises(ParameterTypeError, match="a filter is needed"):
+        keep_candidates(connection, rows, "x", {1})
+    with pytest.raises(ParameterTypeError, match="got DuckDBPyConnection and str"):
+        keep_candidates(connection, "rows", "x", BloomFilter(10))
+    connection.close()
+    with pytest.raises(EngineUnavailable, match="closed"):
+        keep_candidates(connection, rows, "x", BloomFilter(10))
 
 
 def test_a_semi_join_that_cannot_be_planned_leaves_no_filter(connection):

@@ -197,6 +197,8 @@ def test_batches_of_a_build_have_no_limit_of_bytes(session):
     longs = session.range(10)
     assert read_limit(limit_by_rows(longs)) == str(2**31 - 1)
     assert limit_by_rows(longs).count() == 10
+    kept = session.range(20).persist()  # in a clone, too, its rows are those that were persisted
+    assert "InMemoryTableScan" in limit_by_rows(kept)._jdf.queryExecution().executedPlan().toString()
     texts = longs.selectExpr("cast(id as string) as k")
     python = longs.mapInArrow(draw_rows(), "k long")
     for frame in (texts, python):

@@ -57,8 +57,8 @@ _CHECKED = 100
 _MOST_KEPT, _SAMPLED_PARTITIONS, _SAMPLED_ROWS = 0.5, 8, 2000
 #: Repeated digits beyond which all rows are compared, in this process 1 GiB, and their share of the rows.
 _MOST_DIGITS, _MOST_CANDIDATES = 1 << 27, 0.3
-#: Digits that a hash has per row at least, and the rate of the filter of repeats.
-_SPREAD, _FPR = 256, 0.001
+#: Values of digits per row, at least: there is one round only.
+_SPREAD = 256
 #: Kinds of NumPy types whose equal values are equal keys: integers, floats, booleans, timestamps.
 _EXACT_KINDS = "iufbM"
 #: Kinds of NumPy types whose values are the keys of plain values of Python.
@@ -198,12 +198,12 @@ def deduplicate(collection: Any, columns: str | Sequence[str] | None = None) -> 
     _check_workers()
     shape = hash_sets.choose_shape(rows, _SPREAD)
     bits = shape.bits
-    known = create_filter("bloom", 1, _FPR)
+    known = create_filter("bloom", 1, hash_sets.REPEATED_FPR)
     repeated = _exchange(collection, names, rows, shape)
     if repeated is None:
         return collection.distinct(key=identify) if is_bag else collection.drop_duplicates(subset=names)
     if len(repeated):
-        known = create_filter("bloom", len(repeated), _FPR)
+        known = create_filter("bloom", len(repeated), hash_sets.REPEATED_FPR)
         known.update(repeated)
     sent = _send(known)
     if is_bag:

@@ -33,6 +33,8 @@ _HASH_BITS = 64
 #: Values of digits per row, at least, in the first round, and in those of fewer rows: one row of these is a
 #: candidate by chance. Four times as many cost each row two bits more.
 SPREAD, LATER_SPREAD = 8, 64
+#: Rate of the filter of repeated digits.
+REPEATED_FPR = 0.001
 #: Rows of which a task sorts the digits, about 0.5 GB with all copies, where tasks share a machine.
 ROWS_PER_SET = 1 << 24
 #: Rows per owner, at most, and owners.

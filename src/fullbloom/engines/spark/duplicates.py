@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 _MOST_DIGITS = 1 << 27
 #: Share of candidates beyond which all rows are shuffled, which costs less.
 _MOST_CANDIDATES = 0.3
-#: Rate of the filter of repeated digits.
-_FPR = 0.001
 #: In the names of types that have neither hashes nor an order.
 _INCOMPARABLE = re.compile(r"\bmap<|\bvariant\b")
 _SENT, _ANSWERED = "owner int, sent binary, repeated binary", "owner int, size long, repeated binary"
@@ -150,7 +148,7 @@ def _look_up_repeated(
         if 2 * repeated > _MOST_CANDIDATES * total:
             return None, repeated
         group_bits = min(shape.owner_bits, max(0, -(-repeated // _MOST_DIGITS) - 1).bit_length())
-        nbytes = create_mergeable("spark", max(1, repeated), _FPR).nbytes
+        nbytes = create_mergeable("spark", max(1, repeated), hash_sets.REPEATED_FPR).nbytes
         try:
             check_total_size(answered.sparkSession, nbytes)
         except FilterMemoryError as error:
@@ -170,7 +168,7 @@ def _create_filter(answered: Any, shape: hash_sets.Shape) -> tuple[Any, int]:
     with TranslateErrors():
         answers = [(row["owner"], bytes(row["repeated"])) for row in answered.collect()]
     repeated = hash_sets.join(answers, shape.bits, shape.owner_bits)
-    known = create_mergeable("spark", max(1, len(repeated)), _FPR)
+    known = create_mergeable("spark", max(1, len(repeated)), hash_sets.REPEATED_FPR)
     known.update(repeated)
     return known, len(repeated)
 

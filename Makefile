@@ -70,7 +70,7 @@ test-durability: build  ## Kill, fill and replace at length: 500 saves, 500 stat
 test-engines: build  ## Run the tests of engines on real ones; installs pyspark (400 MB, needs Java), Dask and, as root, redis-server
 	scripts/engines.sh
 	$(BIN)/python -m pip install --quiet -r requirements/engines.txt
-	$(BIN)/python -m pytest -q tests/engines tests/recipes tests/service/test_redis_backend.py \
+	FULLBLOOM_REQUIRE_ENGINES=1 $(BIN)/python -m pytest -q tests/engines tests/recipes tests/service/test_redis_backend.py \
 		tests/service/test_redis_backend_failures.py
 
 test-formats: build  ## Run the tests of other programs' formats, against Spark and Guava

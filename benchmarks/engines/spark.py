@@ -1,9 +1,9 @@
 """Builds, lookups, joins and duplicates of Spark with two cores, beside Spark's own, all by turns.
 
-One session runs everything. Each call runs twice before it counts, which compiles the JVM's code and starts
-the Python workers, and then by turns with the others. Shown are the median, the least, the median of the
-ratios of each turn, and the ratio of the least. Both sides read the same input: a range, or columns of the
-same Parquet files. They use filters of the same n, m and k, and complete: a filter is in the driver, and
+Each part has a session of its own. Each call runs twice before it counts, which compiles the JVM's code and
+starts the Python workers, and then by turns with the others. Shown are the median, the least, the median of
+the ratios of each turn, and the ratio of the least. Both sides read the same input: a range, or columns of
+the same Parquet files. They use filters of the same n, m and k, and complete: a filter is in the driver, and
 rows go to Spark's "noop" sink. Needs pyspark and Java.
 """
 
@@ -13,6 +13,7 @@ import json
 import os
 import statistics
 import sys
+import tempfile
 import time
 import urllib.request
 from pathlib import Path
@@ -22,6 +23,17 @@ import pyspark
 from pyspark.sql import SparkSession, functions
 
 import fullbloom.engines.spark as ours
+from benchmarks.engines.record import (
+    BLOCKED,
+    BLOOM_JOIN,
+    DEDUPLICATE,
+    DROP,
+    OWN,
+    PLAIN,
+    RUNTIME_FILTER,
+    SAME,
+)
+from benchmarks.isolation import isolated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,6 +41,7 @@ if TYPE_CHECKING:
 BUILT, ROWS, SMALL = 10_000_000, 20_000_000, 100_000
 WARM, TURNS = 2, 5
 RUNTIME = "spark.sql.optimizer.runtime.bloomFilter."
+Figures = dict[str, Any]
 
 
 def start(folder: Path) -> Any:
@@ -80,7 +93,7 @@ def write_keys(session: Any, folder: Path) -> None:
     texts.write.parquet(str(folder / "texts"))
 
 
-def compare(calls: dict[str, Callable[[], Any]], base: str) -> Iterator[str]:
+def compare(calls: dict[str, Callable[[], Any]], base: str) -> Figures:
     """Run all by turns, after ``WARM`` runs of each that do not count."""
     taken: dict[str, list[float]] = {name: [] for name in calls}
     for turn in range(-WARM, TURNS):
@@ -89,20 +102,24 @@ def compare(calls: dict[str, Callable[[], Any]], base: str) -> Iterator[str]:
             call()
             if turn >= 0:
                 taken[name].append(time.perf_counter() - begun)
-    for name, seconds in taken.items():
-        ratio = statistics.median(one / other for one, other in zip(seconds, taken[base], strict=True))
-        median, least = statistics.median(seconds), min(seconds)
-        shown = f"{median:7.2f} s  least {least:6.2f} s  {ratio:5.2f}x ({least / min(taken[base]):.2f}x)"
-        yield f"  {name:48} {shown}"
+    return {
+        name: {
+            "seconds": statistics.median(seconds),
+            "least": min(seconds),
+            "ratio": statistics.median(one / other for one, other in zip(seconds, taken[base], strict=True)),
+            "least_ratio": min(seconds) / min(taken[base]),
+        }
+        for name, seconds in taken.items()
+    }
 
 
 def consume(frame: Any) -> None:
     frame.write.format("noop").mode("overwrite").save()
 
 
-def builds(session: Any, _folder: Path) -> Iterator[str]:
+def build(session: Any, _folder: Path) -> Figures:
+    """Filters of 10M longs."""
     frame = session.range(BUILT, numPartitions=2)
-    own = "Spark's aggregate, 10M longs"
 
     def build_own() -> Any:
         return frame._jdf.stat().bloomFilter("id", BUILT, 0.01)  # noqa: SLF001 - not in PySpark
@@ -112,29 +129,28 @@ def builds(session: Any, _folder: Path) -> Iterator[str]:
 
     theirs, mine = ours.from_jvm(build_own()), build_ours("spark")
     assert theirs == mine, (theirs, mine)
-    yield f"  both: n = {BUILT:,}, {theirs.nbytes:,} bytes, equal bits"
-    calls = {own: build_own, "build, the same bits": lambda: build_ours("spark")}
-    yield from compare({**calls, "build, blocked filter": lambda: build_ours("bloom")}, own)
+    calls = {OWN: build_own, SAME: lambda: build_ours("spark"), BLOCKED: lambda: build_ours("bloom")}
+    return {"rows": BUILT, "runs": compare(calls, OWN)}
 
 
-def lookups(session: Any, folder: Path) -> Iterator[str]:
+def contains(session: Any, folder: Path) -> Figures:
+    """Lookups of 20M longs."""
     write_sides(session, folder)
     frame = session.read.parquet(str(folder / "big"))
     small = session.read.parquet(str(folder / "small"))
     known = ours.build(small, "k", capacity=SMALL, kind="spark")
     blocked = ours.build(small, "k", capacity=SMALL)
-    own = "might_contain, 20M rows"
     conditions = {
-        own: ours.might_contain("k", known),
-        "contains, Spark's format (in the JVM)": ours.contains("k", known),
-        "contains, blocked filter (Arrow)": ours.contains("k", blocked),
+        OWN: ours.might_contain("k", known),
+        SAME: ours.contains("k", known),
+        BLOCKED: ours.contains("k", blocked),
     }
-    yield from compare(
-        {name: lambda one=one: consume(frame.where(one)) for name, one in conditions.items()}, own
-    )
+    calls = {name: lambda one=one: consume(frame.where(one)) for name, one in conditions.items()}
+    return {"rows": ROWS, "runs": compare(calls, OWN)}
 
 
-def joins(session: Any, folder: Path) -> Iterator[str]:
+def joins(session: Any, folder: Path) -> Figures:
+    """Joins of 20M with 100,000 rows, of which 5 % or all of the large rows find a partner."""
     write_sides(session, folder)
     big = session.read.parquet(str(folder / "big"))
     # A predicate, because Spark's runtime filter is for small sides that have one.
@@ -152,16 +168,17 @@ def joins(session: Any, folder: Path) -> Iterator[str]:
         sides = big.select(column, "value"), small.select(column, "name")
         consume(ours.bloom_join(*sides, on=column))
 
+    shares = {}
     for column, share in (("k", "5 %"), ("every", "100 %")):
-        plain = f"shuffle join, 20M x 100k rows, {share} match"
-        yield from compare(
+        shares[share] = compare(
             {
-                plain: lambda column=column: join_own(column, runtime=False),
-                "Spark's runtime filter": lambda column=column: join_own(column, runtime=True),
-                "bloom_join": lambda column=column: join_ours(column),
+                PLAIN: lambda column=column: join_own(column, runtime=False),
+                RUNTIME_FILTER: lambda column=column: join_own(column, runtime=True),
+                BLOOM_JOIN: lambda column=column: join_ours(column),
             },
-            plain,
+            PLAIN,
         )
+    return {"rows": ROWS, "small": SMALL, "shares": shares}
 
 
 def count_shuffled(session: Any, call: Callable[[], int]) -> tuple[int, int, float]:
@@ -180,8 +197,10 @@ def count_shuffled(session: Any, call: Callable[[], int]) -> tuple[int, int, flo
     return found, read() - before, taken
 
 
-def duplicates(session: Any, folder: Path) -> Iterator[str]:
+def duplicates(session: Any, folder: Path) -> Figures:
+    """Rows without the duplicates among 20M, of which 1 % repeat another."""
     write_keys(session, folder)
+    tables = {}
     for name in ("longs", "texts"):
         frame = session.read.parquet(str(folder / name))
         # The first turn compiles the JVM's code and does not count.
@@ -189,24 +208,52 @@ def duplicates(session: Any, folder: Path) -> Iterator[str]:
             own = count_shuffled(session, frame.dropDuplicates(["k"]).count)
             mine = count_shuffled(session, lambda frame=frame: ours.deduplicate(frame, "k").count())
         assert own[0] == mine[0] == ROWS * 99 // 100
-        for what, (_, nbytes, seconds) in (("dropDuplicates", own), ("deduplicate", mine)):
-            yield (
-                f"  {f'{what}, 20M {name}, 1 % duplicates':52} {seconds:7.2f} s  {nbytes / 1e6:8.1f} MB"
-                f" shuffled  {nbytes / own[1]:5.3f}x"
-            )
+        tables[name] = {
+            what: {"seconds": seconds, "shuffled": nbytes}
+            for what, (_, nbytes, seconds) in ((DROP, own), (DEDUPLICATE, mine))
+        }
+    return {"rows": ROWS, "tables": tables}
 
 
-PARTS = {"build": builds, "contains": lookups, "joins": joins, "duplicates": duplicates}
+PARTS = {"build": build, "contains": contains, "joins": joins, "duplicates": duplicates}
 
 
-def run(folder: Path, wanted: str = "") -> Iterator[str]:
+def measure(part: str) -> Figures:
+    """The figures of one part, in a session of its own."""
+    with tempfile.TemporaryDirectory(prefix="fullbloom-bench-") as name:
+        folder = Path(name)
+        session = start(folder)
+        try:
+            return PARTS[part](session, folder)
+        finally:
+            session.stop()
+
+
+def _format_runs(runs: Figures) -> Iterator[str]:
+    for name, one in runs.items():
+        shown = f"{one['seconds']:7.2f} s  least {one['least']:6.2f} s"
+        yield f"  {name:40} {shown}  {one['ratio']:5.2f}x ({one['least_ratio']:.2f}x)"
+
+
+def describe(part: str, figures: Figures) -> Iterator[str]:
+    """The lines of a part for the terminal."""
+    yield f" {part}, {figures['rows']:,} rows"
+    if part == "joins":
+        for share, runs in figures["shares"].items():
+            yield f"  {share} match"
+            yield from _format_runs(runs)
+    elif part == "duplicates":
+        for name, runs in figures["tables"].items():
+            for what, one in runs.items():
+                ratio = one["shuffled"] / runs[DROP]["shuffled"]
+                shown = f"{one['seconds']:7.2f} s  {one['shuffled'] / 1e6:8.1f} MB shuffled"
+                yield f"  {f'{what}, {name}':40} {shown}  {ratio:5.3f}x"
+    else:
+        yield from _format_runs(figures["runs"])
+
+
+def run(_folder: Path, wanted: str = "") -> Iterator[str]:
     """The lines of the table, or of one part."""
-    session = start(folder)
-    try:
-        for name, part in PARTS.items():
-            if wanted in ("", name):
-                place = folder / name
-                place.mkdir()
-                yield from part(session, place)
-    finally:
-        session.stop()
+    for part in PARTS:
+        if wanted in ("", part):
+            yield from describe(part, isolated("benchmarks.engines.spark:measure", {"part": part}))

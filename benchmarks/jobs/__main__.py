@@ -1,7 +1,7 @@
 """`python -m benchmarks.jobs [JOB...]`: measure what a filter saves in the seven jobs, and write their pages.
 
-Without a name all are measured, some six minutes; `page` measures nothing. `database` needs PostgreSQL, and
-`joins` Java.
+Without a name all are measured, some six minutes; `page` measures nothing. `database` needs PostgreSQL,
+`joins` Java, and `celery` redis-server.
 """
 
 from __future__ import annotations

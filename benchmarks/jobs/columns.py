@@ -44,7 +44,7 @@ def draw(figures: Figures) -> str:
         "Time to look up ten million rows, as a multiple of one batch of NumPy",
         "time, as a multiple of the NumPy batch",
         [
-            (name.split(", read")[0], one["ratio"], f"{one['ratio']:.1f}x", _choose_colour(one["ratio"]))
+            (name, one["ratio"], f"{one['ratio']:.1f}x", _choose_colour(one["ratio"]))
             for name, one in shown.items()
         ],
     )

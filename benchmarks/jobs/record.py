@@ -25,8 +25,8 @@ JOBS = {
     "reconcile": "Find the differences between two machines by exchanging kilobytes",
     "cache_admission": "Admit to a cache on the second request",
 }
-#: The jobs, and the page about columns, whose figures are recorded in the same way.
-MEASURED = [*JOBS, "columns"]
+#: The jobs, and the pages about columns, Scrapy and Celery, whose figures are recorded in the same way.
+MEASURED = [*JOBS, "columns", "scrapy", "celery"]
 Record = dict[str, dict[str, Any]]
 
 

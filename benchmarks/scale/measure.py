@@ -7,7 +7,6 @@ the memory of a run is that of the filter; making the chunks is outside of the c
 
 from __future__ import annotations
 
-import math
 import statistics
 import time
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ import numpy as np
 from fullbloom import BloomFilter, hash_many
 from fullbloom.compose import RatelessDecoder, RatelessEncoder
 from fullbloom.engines import hash_sets
+from fullbloom.engines.kinds import create_mergeable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,8 +28,8 @@ LOOKUPS, ACCESSES = 1 << 24, 1 << 22
 #: Runs of a measurement, whose median counts; one build of a filter beyond the size, because it takes long.
 RUNS, LONG = 5, 200_000_000
 ABSENT = 1 << 40
-#: Rows of one sender, rows of one owner, and digits per row, as in `fullbloom.engines.spark.duplicates`.
-SENDER_ROWS, OWNER_ROWS, MOST_OWNERS, SPREAD = 1 << 24, 1 << 22, 1 << 10, 32
+#: Values of digits per row in the rounds of `fullbloom.engines.spark.find_duplicates`.
+SPREADS = [hash_sets.SPREAD, hash_sets.LATER_SPREAD]
 #: One row in a hundred has the key of another.
 DISTINCT = 0.99
 #: Bytes of an array that a probe merges at most: from there on, its speed is that of the memory.
@@ -104,38 +104,81 @@ def measure_shard(count: int) -> float:
     return add_all(BloomFilter(count, FPR), count)
 
 
+def iter_hashes(rows: int) -> Iterator[Any]:
+    """The hashes of all rows, of which one in a hundred has the key of another."""
+    distinct = np.uint64(round(rows * DISTINCT))
+    for keys in iter_keys(0, rows):
+        yield hash_many(keys % distinct)
+
+
 def measure_shuffle(rows: int) -> dict[str, Any]:
-    """What finding duplicates sends in its first round: digits to owners, and the repeated ones back."""
-    shape = find_shape(rows)
-    bits, owner_bits = shape["bits"], shape["owner_bits"]
+    """What finding duplicates sends: digits to owners, and the repeated ones back, in both rounds."""
+    rounds: list[dict[str, Any]] = []
+    known: list[tuple[Any, int, int]] = []  # the filter of each round, and its digits of a hash
+
+    def iter_candidates() -> Iterator[Any]:
+        for hashes in iter_hashes(rows):
+            left = hashes
+            for one, shift, bits in known:
+                left = left[one.contains_many(hash_sets.take_digits(left, bits, shift))]
+            yield left
+
+    expected, shift = rows, 0
+    for spread in SPREADS:
+        shape = hash_sets.choose_shape(expected, spread)
+        found = exchange(iter_candidates(), expected, shift, shape)
+        digits = found.pop("digits")
+        one = create_mergeable("spark", max(1, len(digits)), hash_sets.REPEATED_FPR)
+        one.update(digits)
+        known.append((one, shift, shape.bits))
+        rounds.append(found | {"filter_bytes": one.nbytes})
+        expected, shift = max(2 * len(digits), 1), shift + shape.bits
+    return {"rows": rows, "rounds": rounds}
+
+
+def exchange(hashes: Iterator[Any], expected: int, shift: int, shape: hash_sets.Shape) -> dict[str, Any]:
+    """One round: digits go to their owners, and the repeated ones come back."""
+    bits, owner_bits = shape
+    senders = max(1, -(-expected // hash_sets.ROWS_PER_SET))
     inbox: list[list[tuple[bytes, bytes]]] = [[] for _ in range(1 << owner_bits)]
-    distinct, sent, packets, spent = round(rows * DISTINCT), 0, 0, 0.0
-    for start in range(0, rows, SENDER_ROWS):
-        collector, stop = hash_sets.Collector(bits=bits), min(start + SENDER_ROWS, rows)
-        for keys in iter_keys(start, stop):
-            hashes = hash_many(keys % np.uint64(distinct))
-            spent += time_call(lambda into=collector, hashes=hashes: into.add(hashes))
+    cost: dict[str, Any] = {"packets": 0, "sent_bytes": 0, "send_seconds": 0.0}
+
+    def send(collector: Any) -> None:
         begun = time.process_time()
         for owner, once, again in collector.split(owner_bits):
             inbox[owner].append((once, again))
-            sent, packets = sent + len(once) + len(again), packets + 1
-        spent += time.process_time() - begun
-    answered, candidates, owning = 0, 0, 0.0
-    for parts in inbox:
+            cost["sent_bytes"] += len(once) + len(again)
+            cost["packets"] += 1
+        cost["send_seconds"] += time.process_time() - begun
+
+    collector, collected, rows = hash_sets.Collector(bits=bits, shift=shift), 0, 0
+    for part in hashes:
+        for begin in range(0, len(part), CHUNK):
+            chunk = part[begin : begin + CHUNK]
+            cost["send_seconds"] += time_call(lambda into=collector, chunk=chunk: into.add(chunk))
+            collected, rows = collected + len(chunk), rows + len(chunk)
+            if collected >= hash_sets.ROWS_PER_SET:
+                send(collector)
+                collector, collected = hash_sets.Collector(bits=bits, shift=shift), 0
+    send(collector)
+    answers, answered, owning = [], 0, 0.0
+    for owner, parts in enumerate(inbox):
         begun = time.process_time()
         answer = hash_sets.find_repeated(parts, bits - owner_bits)
         owning += time.process_time() - begun
         parts.clear()
-        answered, candidates = answered + len(answer), candidates + len(hash_sets.decode(answer))
+        answers.append((owner, answer))
+        answered += len(answer)
+    digits = hash_sets.join(answers, bits, owner_bits)
     return {
         "rows": rows,
-        **shape,
-        "packets": packets,
-        "sent_bytes": sent,
+        **shape._asdict(),
+        "senders": senders,
+        **cost,
         "answered_bytes": answered,
-        "repeated_digits": candidates,
-        "send_seconds": spent,
         "answer_seconds": owning,
+        "repeated_digits": len(digits),
+        "digits": digits,
     }
 
 
@@ -193,47 +236,52 @@ def measure_route() -> dict[str, float]:
 
 
 def simulate_shuffle(rows: int) -> dict[str, Any]:
-    """One sender and one owner of a cluster that finds duplicates, with their share of the work.
+    """One sender and one owner of a cluster that finds duplicates, with their share of each round's work.
 
-    The other senders are drawn at random: hashes are uniform, so one packet is like another.
+    The other senders are drawn at random: hashes are uniform, so one packet is like another. What the owner
+    finds gives the rows of the second round.
     """
-    shape = find_shape(rows)
-    collector = hash_sets.Collector(bits=shape["bits"])
-    count = min(rows, SENDER_ROWS)
+    rounds, expected, pairs = [], rows, round(rows * (1 - DISTINCT))
+    for spread in SPREADS:
+        simulated = simulate_round(expected, spread, pairs)
+        rounds.append(simulated)
+        expected = max(2 * simulated["repeated_digits"], 1)
+    return {"rows": rows, "rounds": rounds}
+
+
+def simulate_round(rows: int, spread: int, pairs: int) -> dict[str, Any]:
+    """One round of so many rows, among which are so many pairs with one key."""
+    bits, owner_bits = shape = hash_sets.choose_shape(rows, spread)
+    senders = max(1, -(-rows // hash_sets.ROWS_PER_SET))
+    collector = hash_sets.Collector(bits=bits)
     sending = 0.0
-    for keys in iter_keys(0, count):
+    for keys in iter_keys(0, min(rows, hash_sets.ROWS_PER_SET)):
         hashes = hash_many(keys)
         sending += time_call(lambda hashes=hashes: collector.add(hashes))
     begun = time.process_time()
-    packets = list(collector.split(shape["owner_bits"]))
+    packets = list(collector.split(owner_bits))
     sending += time.process_time() - begun
-    rest, draw, parts = shape["bits"] - shape["owner_bits"], np.random.default_rng(rows), []
-    packet = rows / shape["senders"] / (1 << shape["owner_bits"])
-    pool = draw.integers(0, 1 << rest, 1 << 16, dtype=np.uint64)  # what several senders have
-    for _ in range(shape["senders"]):
-        digits = draw.integers(0, 1 << rest, draw.poisson(packet), dtype=np.uint64)
-        shared = round(len(digits) * (1 - DISTINCT))
-        digits[:shared] = pool[draw.integers(0, len(pool), shared)]
+    rest, draw, parts = bits - owner_bits, np.random.default_rng(rows), []
+    packet = rows / senders / (1 << owner_bits)
+    pool = draw.integers(0, 1 << rest, pairs >> owner_bits, dtype=np.uint64)
+    twice = draw.permutation(np.concatenate([pool, pool]))
+    shared = np.array_split(twice, senders)
+    for sender in range(senders):
+        count = max(0, draw.poisson(packet) - len(shared[sender]))
+        digits = np.concatenate([shared[sender], draw.integers(0, 1 << rest, count, dtype=np.uint64)])
         one = hash_sets.Collector(bits=rest)
         one.add(digits << np.uint64(64 - rest))
         parts += [(once, again) for _, once, again in one.split()]
     received = sum(len(once) for once, _ in parts)
-    answering = time_call(lambda: hash_sets.find_repeated(parts, rest))
+    found: list[bytes] = []
+    answering = time_call(lambda: found.append(hash_sets.find_repeated(parts, rest)))
     return {
         "rows": rows,
-        **shape,
+        **shape._asdict(),
+        "senders": senders,
         "sender_bytes": sum(len(once) + len(again) for _, once, again in packets),
         "sender_seconds": sending,
         "owner_bytes": received,
         "owner_seconds": answering,
-    }
-
-
-def find_shape(rows: int) -> dict[str, int]:
-    """The digits, senders and owners of a cluster, chosen as by `engines.spark.find_duplicates`."""
-    owners = min(MOST_OWNERS, max(1, -(-rows // OWNER_ROWS)))
-    return {
-        "bits": max(8, math.ceil(math.log2(SPREAD * rows))),
-        "senders": -(-rows // SENDER_ROWS),
-        "owner_bits": (owners - 1).bit_length(),
+        "repeated_digits": hash_sets.read_size(found[0]) << owner_bits,
     }

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.scale.measure import SENDER_ROWS
+from fullbloom.engines.hash_sets import REPEATED_FPR, ROWS_PER_SET
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Record = dict[str, Any]
+#: Bits of a filter in Spark's format per digit.
+DIGIT_BITS = -math.log(REPEATED_FPR) / math.log(2) ** 2
 
 
 class Line(NamedTuple):
@@ -111,19 +113,29 @@ def fit(record: Record, most: int) -> Model:
 
 
 class Shuffle(NamedTuple):
-    """What finding the duplicates among some rows costs in its first round."""
+    """What finding the duplicates among some rows costs."""
 
     rows: int
     sent_bytes: float
     seconds: float
+    #: Bytes of the filters of repeated digits, which each machine receives.
+    filter_bytes: float
 
 
 def extrapolate(simulated: Record) -> Shuffle:
-    """The cost of all senders and owners, from one of each."""
-    senders = max(1.0, simulated["rows"] / SENDER_ROWS)  # the last one has the rest of the rows
-    owners = 1 << simulated["owner_bits"]
-    seconds = senders * simulated["sender_seconds"] + owners * simulated["owner_seconds"]
-    return Shuffle(simulated["rows"], senders * simulated["sender_bytes"], seconds)
+    """The cost of all senders and owners in all rounds, from one of each."""
+    sent = seconds = digits = 0.0
+    for one in simulated["rounds"]:
+        senders = max(1.0, one["rows"] / ROWS_PER_SET)  # the last one has the rest of the rows
+        sent += senders * one["sender_bytes"]
+        seconds += senders * one["sender_seconds"] + (1 << one["owner_bits"]) * one["owner_seconds"]
+        digits += one["repeated_digits"]
+    return Shuffle(simulated["rows"], sent, seconds, digits * DIGIT_BITS / 8)
+
+
+def sum_rounds(row: Record, *names: str) -> float:
+    """The sum of some costs of a shuffle over its rounds."""
+    return sum(one[name] for one in row["rounds"] for name in names)
 
 
 class Comparison(NamedTuple):
@@ -152,11 +164,17 @@ def compare(record: Record, fitted: int) -> list[Comparison]:
         Comparison("merge of two filters", "s", model.predict_merge(count), run["merge_seconds"]),
         Comparison("memory of the filter", "B", model.predict_bytes(count), run["filter_bytes"]),
         Comparison("network: the file", "B", model.predict_container(count), run["container_bytes"]),
-        Comparison("shuffle: bytes sent", "B", shuffle.sent_bytes, shuffled["sent_bytes"]),
+        Comparison("shuffle: bytes sent", "B", shuffle.sent_bytes, sum_rounds(shuffled, "sent_bytes")),
+        Comparison(
+            "shuffle: filters of repeated hashes",
+            "B",
+            shuffle.filter_bytes,
+            sum_rounds(shuffled, "filter_bytes"),
+        ),
         Comparison(
             "shuffle: hash sets, one core",
             "s",
             shuffle.seconds,
-            shuffled["send_seconds"] + shuffled["answer_seconds"],
+            sum_rounds(shuffled, "send_seconds", "answer_seconds"),
         ),
     ]

@@ -53,7 +53,7 @@ def list_traffic(record: Record) -> str:
     syncs = {row["keys"]: row["sync_bytes"] for row in record["sync"]}
     rows = []
     for row in record["shuffle"]:
-        count, digits = row["rows"], row["sent_bytes"] + row["answered_bytes"]
+        count, digits = row["rows"], model.sum_rounds(row, "sent_bytes", "answered_bytes")
         sync = write_bytes(syncs[count]) if count in syncs else "not run"
         rows.append(
             [
@@ -118,6 +118,7 @@ def list_duplicates(record: Record) -> str:
                 f"{one.machines}",
                 write_bytes(one.bytes_per_core),
                 write_bytes(one.digits_bytes),
+                write_bytes(one.filter_bytes),
                 write_bytes(one.hashes_bytes),
                 write_bytes(one.rows_bytes),
                 f"{one.core_hours:.0f} h",
@@ -129,6 +130,7 @@ def list_duplicates(record: Record) -> str:
         "machines",
         "memory per core",
         "hash sets",
+        "filter on each",
         "64-bit hashes",
         "whole rows",
         "core hours",

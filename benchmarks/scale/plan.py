@@ -50,6 +50,7 @@ class DuplicatesPlan(NamedTuple):
     machines: int
     bytes_per_core: float
     digits_bytes: float
+    filter_bytes: float
     hashes_bytes: float
     rows_bytes: float
     core_hours: float
@@ -84,16 +85,19 @@ def plan_filter(record: dict[str, Any], count: int, machine: Machine, machines: 
 
 
 def plan_duplicates(record: dict[str, Any], count: int, machine: Machine, machines: int) -> DuplicatesPlan:
-    """Candidates for duplicates among ``count`` rows: the first round, which has nearly all of the bytes."""
+    """Candidates for duplicates among ``count`` rows, in two rounds, each of which reads all rows."""
     simulated = next(row for row in record["simulation"] if row["rows"] == count)
     cost, cores = model.extrapolate(simulated), machines * machine.cores
     slower = compute_slowdown(record)
-    moved = cost.sent_bytes * (machines - 1) / machines + ROW_BYTES * count
+    first, reads = simulated["rounds"][0], len(simulated["rounds"])
+    moved = cost.sent_bytes * (machines - 1) / machines + reads * ROW_BYTES * count
+    moved += cost.filter_bytes * machines
     return DuplicatesPlan(
         machines=machines,
         # The packets, and their digits decoded and sorted.
-        bytes_per_core=simulated["owner_bytes"] + 2 * HASH_BYTES * count / (1 << simulated["owner_bits"]),
+        bytes_per_core=first["owner_bytes"] + 2 * HASH_BYTES * count / (1 << first["owner_bits"]),
         digits_bytes=cost.sent_bytes,
+        filter_bytes=cost.filter_bytes,
         hashes_bytes=HASH_BYTES * count,
         rows_bytes=ROW_BYTES * count,
         core_hours=slower * cost.seconds / 3600,

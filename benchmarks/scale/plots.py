@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from scripts.docsite.curves import Axis, Series, draw_lines
 from scripts.docsite.pictures import BLUE, GREEN, GREY, RED
 
-from benchmarks.scale import plan
+from benchmarks.scale import model, plan
 from benchmarks.units import write_bytes
 
 if TYPE_CHECKING:
@@ -37,7 +37,9 @@ def draw_time(record: Record) -> str:
 
 def draw_bytes(record: Record) -> str:
     """Bytes over the network."""
-    shuffled = [(row["rows"], row["sent_bytes"] + row["answered_bytes"]) for row in record["shuffle"]]
+    shuffled = [
+        (row["rows"], model.sum_rounds(row, "sent_bytes", "answered_bytes")) for row in record["shuffle"]
+    ]
     return draw_lines(
         "Bytes sent against the number of keys: whole rows most, hash sets a small part, a sync constant",
         _KEYS,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 import pytest
 from benchmarks import blocks
+from benchmarks.engines import record as engines
 from benchmarks.jobs import record as jobs
 from benchmarks.model import ROOT
 from benchmarks.scale import model, page, plan, plots
@@ -14,6 +16,7 @@ from cases import for_each
 
 RECORD = scale.load()
 JOBS = jobs.load()
+SPARK = engines.load()
 WITHIN = 0.2
 
 
@@ -76,7 +79,7 @@ def test_the_page_of_a_job_shows_its_record_and_its_picture(name: str) -> None:
     text = file.read_text(encoding="utf-8")
     assert jobs.render(name, text, JOBS) == text, "run python -m benchmarks.jobs page"
     picture = jobs.picture_of(name)
-    assert f"(../images/{picture.name})" in text
+    assert f"({os.path.relpath(picture, file.parent)})" in text
     assert picture.read_text(encoding="utf-8") == jobs.find_job(name).draw(JOBS[name]["figures"])
 
 
@@ -85,9 +88,24 @@ def test_the_page_of_a_job_shows_its_record_and_its_picture(name: str) -> None:
     ["Polars, in memory", "Polars, streaming", "DuckDB, a query as a batch", "DuckDB, keep_candidates"],
 )
 def test_the_ways_that_the_page_calls_fast_take_at_most_two_batches_of_numpy(name: str) -> None:
-    runs = JOBS["columns"]["figures"]["runs"]
-    (found,) = (one for label, one in runs.items() if label.split(", read")[0] == name)
-    assert found["ratio"] <= jobs.find_job("columns").BAR
+    assert JOBS["columns"]["figures"]["runs"][name]["ratio"] <= jobs.find_job("columns").BAR
+
+
+def test_the_page_of_spark_shows_its_record() -> None:
+    text = engines.PAGE.read_text(encoding="utf-8")
+    assert engines.render(text, SPARK) == text, "run python -m benchmarks.engines page"
+
+
+def test_spark_s_record_is_within_the_bounds_that_its_page_claims() -> None:
+    """As ratios of one run: to Spark's own aggregate, lookup and joins, and of shuffled bytes."""
+    assert SPARK["build"]["figures"]["runs"][engines.SAME]["ratio"] <= 0.7
+    assert SPARK["contains"]["figures"]["runs"][engines.SAME]["ratio"] <= 1.3
+    few, every = SPARK["joins"]["figures"]["shares"].values()
+    assert few[engines.BLOOM_JOIN]["ratio"] <= 1 / 1.5
+    assert few[engines.BLOOM_JOIN]["ratio"] <= few[engines.RUNTIME_FILTER]["ratio"]
+    assert every[engines.BLOOM_JOIN]["ratio"] <= 1.1
+    texts = SPARK["duplicates"]["figures"]["tables"]["texts"]
+    assert texts[engines.DEDUPLICATE]["shuffled"] <= 0.1 * texts[engines.DROP]["shuffled"]
 
 
 @for_each("name", jobs.JOBS)

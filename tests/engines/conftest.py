@@ -1,7 +1,8 @@
-"""Servers of a file of tests, and of one test."""
+"""Servers of a file of tests, and of one test; and engines that must be there."""
 
 from __future__ import annotations
 
+import os
 import uuid
 
 import pytest
@@ -14,6 +15,30 @@ from fullbloom._core import WireBatch
 from fullbloom.engines.redis import storage
 from fullbloom.engines.redis.protocol import SendBatch
 from fullbloom.engines.sqlalchemy import PreCheck
+
+#: Set by `make test-engines`, which installs what these tests need: a test that is skipped there has failed.
+IS_REQUIRED = os.environ.get("FULLBLOOM_REQUIRE_ENGINES") == "1"
+ENGINES = ("test_arrow", "test_dask", "test_duckdb", "test_engine_examples", "test_extras", "test_polars")
+ENGINES += ("test_spark", "test_sqlalchemy")
+
+
+def refuse_skip(report, path):
+    """Turn a test, or a file, that was skipped into one that failed, if its engine must be there."""
+    if IS_REQUIRED and report.skipped and not hasattr(report, "wasxfail") and path.name.startswith(ENGINES):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        report.outcome = "failed"
+        report.longrepr = f"FULLBLOOM_REQUIRE_ENGINES is set, but this cannot run. {reason}"
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item):
+    return refuse_skip((yield), item.path)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    return refuse_skip((yield), collector.path)
 
 
 @pytest.fixture

@@ -7,20 +7,32 @@ import datetime as dt
 import math
 import os
 import random
+import signal
 import subprocess
 import sys
+import time
 from decimal import Decimal
 from pathlib import Path
 from uuid import UUID
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from engines import bounds, pages
+from hostile.container import File
 
 import fullbloom
 from fullbloom import BloomFilter
-from fullbloom.errors import EngineError, KeyTypeError, ParameterError, ParameterTypeError, SecretError
+from fullbloom.errors import (
+    EngineError,
+    FilterMemoryError,
+    FormatError,
+    KeyTypeError,
+    ParameterError,
+    ParameterTypeError,
+    SecretError,
+)
 
 pytest.importorskip("distributed", reason="Dask is not installed: pip install -r requirements/engines.txt")
 
@@ -113,6 +125,54 @@ def test_missing_values_are_no_keys():
     assert contains(bag, build(bag, capacity=10, fpr=FPR)).compute() == [True, None, True]
 
 
+NULLS = [None] * 150  # more than a lookup compares
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        pd.Series([*NULLS, "1"], name="k"),
+        pd.Series([*NULLS, "1"], name="k", dtype=object),
+        pd.Series([*NULLS, 1.5], name="k", dtype="float64"),
+        pd.Series([math.nan], name="k"),
+        pd.DataFrame({"a": [*NULLS, "1"], "b": ["x"] * 151}),
+        [*NULLS, "1"],
+    ],
+    ids=["text", "objects", "floats", "nan alone", "rows", "bag"],
+)
+def test_keys_of_another_type_are_an_error_also_behind_nulls(keys):
+    known = BloomFilter(10)
+    known.update([1, 2])
+    is_bag = isinstance(keys, list)
+    whole = dask.bag.from_sequence(keys, npartitions=1) if is_bag else dd.from_pandas(keys, npartitions=1)
+    with pytest.raises(KeyTypeError, match="in a filter that holds keys of type integer"):
+        contains(whole, known).compute()
+
+
+def test_nulls_alone_are_looked_up_in_a_filter_of_any_type():
+    known = BloomFilter(10)
+    known.update([1, 2])
+    keys = dd.from_pandas(pd.Series([None, None], dtype="string"), npartitions=1)
+    assert contains(keys, known).compute().tolist() == [pd.NA, pd.NA]
+
+
+def test_nan_is_a_key_among_floats_as_in_one_process():
+    table = pd.DataFrame({"k": [1.5, math.nan, 2.5], "n": [1, 2, 3]})
+    frame = dd.from_pandas(table, npartitions=2)
+    for keys, local in ((frame["k"], table["k"]), (frame, table)):
+        alone = BloomFilter(10, fpr=FPR)
+        alone.update(local)
+        built = build(keys, capacity=10, fpr=FPR)
+        assert built == alone
+        assert built.num_added == 3
+        assert contains(keys, built).compute().tolist() == [True, True, True]
+    # Null and NaN of Arrow's floats are two things.
+    arrow = pd.Series(pa.array([1.5, None, math.nan]), dtype="double[pyarrow]")
+    built = build(dd.from_pandas(arrow, npartitions=1), capacity=10, fpr=FPR)
+    assert built.num_added == 2
+    assert contains(dd.from_pandas(arrow, npartitions=1), built).compute().tolist() == [True, pd.NA, True]
+
+
 def test_rows_are_looked_up_as_tuples():
     known = BloomFilter(10, fpr=FPR)
     known.update([(1, "x")])
@@ -162,10 +222,78 @@ def test_values_that_are_no_keys_are_an_error():
         build(dask.bag.from_sequence([["a list"]], npartitions=1), capacity=10)
 
 
-def test_a_worker_of_another_version_is_one_error(monkeypatch):
+CALLS = {
+    "build": lambda frame: build(frame, "k", capacity=10),
+    "contains": lambda frame: contains(frame["k"], BloomFilter(10)),
+    "contains, bag": lambda frame: contains(frame["k"].to_bag(), BloomFilter(10)),
+    "join": lambda frame: bloom_join(frame, frame, on="k", use_filter=True),
+    "deduplicate": deduplicate,
+    "deduplicate, bag": lambda frame: deduplicate(frame["k"].to_bag()),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_a_worker_of_another_version_is_one_error(monkeypatch, call):
+    frame = frame_of({"k": [1]}, parts=1)
     monkeypatch.setattr(fullbloom, "__version__", "9.9.9")
     with pytest.raises(EngineError, match=r"is 0\S+ there, 9.9.9 here; install it on every worker"):
-        build(frame_of({"k": [1]}, parts=1), "k", capacity=10)
+        call(frame)
+
+
+def test_a_filter_of_another_key_rule_is_refused_before_anything_runs():
+    file = File.parse(BloomFilter(10).to_bytes())
+    file.rule = 2
+
+    class Newer:
+        """A filter of a later release, whose keys have other hashes."""
+
+        nbytes = 64
+
+        def contains_many(self, keys):
+            raise NotImplementedError
+
+        def to_bytes(self):
+            return file.build()
+
+    keys = frame_of({"k": [1]}, parts=1)["k"]
+    with pytest.raises(FormatError, match="key rule 2, this release knows 1"):
+        contains(keys, fullbloom.loads(file.build()))
+    with pytest.raises(FormatError, match="key rule 2, this release knows 1"):
+        contains(keys, Newer()).compute()
+
+
+def test_what_does_not_fit_says_so_before_it_runs(client, monkeypatch):
+    keys = frame_of({"k": [1]}, parts=1)["k"]
+    with pytest.raises(FilterMemoryError, match=r"max_bytes is 10 B: it would not fit"):
+        contains(keys, BloomFilter(1000), max_bytes=10)
+    with pytest.raises(FilterMemoryError, match=r"max_bytes is 10 B"):
+        bloom_join(keys.to_frame(), keys.to_frame(), on="k", use_filter=True, max_bytes=10)
+    with pytest.raises(ParameterError, match="max_bytes must be 0 or more, got -1"):
+        contains(keys, BloomFilter(10), max_bytes=-1)
+    described = client.scheduler_info(n_workers=-1)
+    for one in described["workers"].values():
+        one["memory_limit"] = 4096
+    monkeypatch.setattr(client, "scheduler_info", lambda **_: described)
+    with pytest.raises(FilterMemoryError, match=r"half of the memory of a worker is 2\.0 KiB"):
+        contains(keys, BloomFilter(10_000))
+    with pytest.raises(FilterMemoryError, match="could not merge two; raise fpr"):
+        build(keys, capacity=2000)
+    # A kibibyte of four is merged with one other at a time.
+    frame = frame_of({"k": range(600)}, parts=7)
+    assert all(build(frame, "k", capacity=700).contains_many(range(600)))
+
+
+def test_many_repeats_are_left_to_dask(monkeypatch):
+    """More than 30 % candidates, or more than this process holds, are compared by Dask."""
+    from fullbloom.engines import dask as engine
+
+    frame = frame_of({"k": [*range(1000)] * 2}, parts=4)
+    items = dask.bag.from_sequence([*range(1000)] * 2, npartitions=4)
+    for _ in range(2):
+        assert sorted(deduplicate(frame).compute()["k"]) == [*range(1000)]
+        assert sorted(deduplicate(items).compute()) == [*range(1000)]
+        frame, items = frame_of({"k": [*range(1000), 5]}), dask.bag.from_sequence([*range(1000), 5])
+        monkeypatch.setattr(engine, "_MOST_DIGITS", 0)
 
 
 @pytest.mark.parametrize("how", ["inner", "right"])
@@ -245,6 +373,50 @@ def test_a_worker_that_dies_mid_build_changes_nothing(client, tmp_path):
     assert known.bits() == alone.bits()
     client.wait_for_workers(2)
     assert {*client.run(os.getpid).values()} != before
+
+
+def kill_workers(client):
+    """Kill the processes of all workers; return when others are in their place."""
+
+    def list_workers():
+        return {*client.scheduler_info(n_workers=-1)["workers"]}
+
+    before = list_workers()
+    for number in client.run(os.getpid).values():
+        os.kill(number, signal.SIGKILL)
+    while len(now := list_workers()) < 2 or now & before:
+        time.sleep(0.1)
+
+
+LOOKUPS = {
+    "series": lambda known: contains(dd.from_pandas(pd.Series(range(2000)), npartitions=4), known).sum(),
+    "bag": lambda known: contains(dask.bag.range(2000, npartitions=4), known).sum(),
+    "join": lambda known: bloom_join(  # noqa: ARG005
+        frame_of({"k": range(2000)}), frame_of({"k": range(1000)}), on="k", use_filter=True
+    )["k"].count(),
+    "deduplicate": lambda known: (  # noqa: ARG005
+        deduplicate(frame_of({"k": [*range(1000), *range(10)]}))["k"].count()
+    ),
+}
+
+
+@pytest.mark.parametrize("look_up", LOOKUPS.values(), ids=LOOKUPS)
+def test_a_filter_outlives_all_workers_that_hold_it(client, look_up):
+    known = BloomFilter(1000, fpr=FPR)
+    known.update(range(1000))
+    found = look_up(known)
+    assert found.compute() == 1000
+    kill_workers(client)
+    assert found.compute() == 1000
+
+
+def test_a_worker_that_dies_in_a_lookup_changes_nothing(tmp_path):
+    flag = tmp_path / "died"
+    known = BloomFilter(1000, fpr=FPR)
+    known.update(range(1000))
+    keys = dask.bag.from_sequence(range(3000), npartitions=6).map(die_once, str(flag))
+    assert contains(keys, known).sum().compute() == 1000
+    assert flag.exists()
 
 
 EQUAL_KEYS = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import gc
+import math
 import uuid
 import weakref
 
@@ -16,7 +17,7 @@ from hostile.container import File
 import fullbloom
 from fullbloom import BloomFilter, KeyTypeError, ParameterError, ParameterTypeError
 from fullbloom.engines import duckdb as engine
-from fullbloom.engines.duckdb import build, register, semi_join, unregister
+from fullbloom.engines.duckdb import build, build_groups, keep_candidates, register, semi_join, unregister
 from fullbloom.errors import EngineUnavailable
 
 
@@ -224,6 +225,124 @@ def test_a_build_that_cannot_be_is_refused(connection):
         build(rows, "list", capacity=10)
     with pytest.raises(ParameterError, match="fpr must be between"):
         build(rows, "x", capacity=10, fpr=2)
+
+
+@pytest.mark.parametrize("rows", [1000, 600_000])
+def test_groups_have_the_bits_of_their_batches(connection, rows):
+    group = "if(range % 5 = 0, null, range % 3)"
+    connection.execute(f"create table t as select range as x, {group} as g from range({rows})")
+    groups = build_groups(connection.table("t"), "g", "x", capacity=rows, seed=7)
+    assert groups.keys() == {0, 1, 2, None}
+    for number, found in groups.items():
+        expected = BloomFilter(rows, seed=7)
+        expected.update([x for x in range(rows) if (None if x % 5 == 0 else x % 3) == number])
+        assert found == expected
+    executed = connection.execute("select x, g from t where x < ?", [10])
+    assert build_groups(executed, "g", "x", capacity=10).keys() == {0, 1, 2, None}
+
+
+GROUPS = {
+    "floats": ("if(range % 2 = 0, 'nan'::double, 1.5)", {math.nan, 1.5}),
+    "texts": ("if(range % 2 = 0, 'a', null)", {"a", None}),
+    "enumeration": ("if(range % 2 = 0, 'a', null)::enum('a', 'b')", {"a", None}),
+    "dates": ("date '2020-01-01' + (range % 2)::int", {dt.date(2020, 1, 1), dt.date(2020, 1, 2)}),
+    "itself": ("range % 2", {0, 1}),
+}
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_groups_of_every_type_are_found_in_all_batches(connection, name):
+    sql, expected = GROUPS[name]
+    rows = connection.sql(f"select {sql} as g, range as x from range(600000)")
+    groups = build_groups(rows, "g", "x", capacity=300_000, fpr=1e-9)
+    assert groups.keys() == expected
+    # A false positive among 300,000 keys at 1e-9 would be one too few.
+    assert sum(one.num_added for one in groups.values()) == pytest.approx(600_000, abs=1)
+    if name == "itself":
+        assert all(number in one for number, one in build_groups(rows, "g", "g", capacity=300_000).items())
+
+
+def test_groups_that_cannot_be_are_refused(connection):
+    rows = connection.sql("select 1 as x, [1] as list, {'a': 1} as row")
+    for group in ("list", "row"):
+        with pytest.raises(ParameterTypeError, match="group by a column of numbers, text or times"):
+            build_groups(rows, group, "x", capacity=10)
+    for names in (("y", "x"), ("x", "y")):
+        with pytest.raises(ParameterError, match="'y' does not exist"):
+            build_groups(rows, *names, capacity=10)
+    with pytest.raises(ParameterError, match="capacity must be"):
+        build_groups(rows, "x", "x", capacity=0)
+
+
+def test_candidates_are_those_of_the_function_and_read_again_with_each_query(connection):
+    group = "if(range % 7 = 0, null, range)"
+    connection.execute(f"create table t as select {group} as x, range as n from range(600000)")
+    known = BloomFilter(1000, fpr=0.01)
+    known.update(range(1000))
+    register(connection, known=known)
+    expected = query(connection, "select * from t where bloom_contains('known', x) order by n")
+    kept = keep_candidates(connection, connection.table("t"), "x", known)
+    assert kept.columns == ["x", "n"]
+    for _ in range(2):
+        assert kept.order("n").fetchall() == expected
+    assert kept.query("kept", "select count(*) from kept join t using (n)").fetchall() == [(len(expected),)]
+    connection.execute("delete from t where n >= 500")
+    assert kept.aggregate("count(*)").fetchall() == [(len([row for row in expected if row[1] < 500]),)]
+
+
+READ_TWICE = {
+    "join": lambda kept: kept.set_alias("a").join(kept.set_alias("b"), "a.x = b.x"),
+    "union": lambda kept: kept.union(kept),
+    "merged": lambda kept: kept.order("x").set_alias("a").join(kept.set_alias("b"), "a.x < b.x - 599990"),
+}
+
+
+@pytest.mark.parametrize("name", READ_TWICE)
+def test_candidates_that_one_query_reads_twice_are_complete_or_an_error(connection, name):
+    connection.execute("create table t as select range as x from range(600000)")
+    known = BloomFilter(600_000, fpr=1e-9)
+    known.update(range(600_000))
+    kept = keep_candidates(connection, connection.table("t"), "x", known)
+    try:
+        found = READ_TWICE[name](kept).aggregate("count(*)").fetchall()
+    except duckdb.Error as error:
+        assert "open result" in str(error)
+    else:
+        assert found == [({"join": 600_000, "union": 1_200_000, "merged": 45}[name],)]
+
+
+def test_candidates_that_cannot_be_are_refused(connection):
+    rows = connection.sql("select 1 as x, [1] as list")
+    with pytest.raises(ParameterError, match="'y' does not exist"):
+        keep_candidates(connection, rows, "y", BloomFilter(10))
+    with pytest.raises(KeyTypeError, match="list"):
+        keep_candidates(connection, rows, "list", BloomFilter(10))
+    with pytest.raises(ParameterTypeError, match="a filter is needed"):
+        keep_candidates(connection, rows, "x", {1})
+    with pytest.raises(ParameterTypeError, match="got DuckDBPyConnection and str"):
+        keep_candidates(connection, "rows", "x", BloomFilter(10))
+    connection.close()
+    with pytest.raises(EngineUnavailable, match="closed"):
+        keep_candidates(connection, rows, "x", BloomFilter(10))
+
+
+def test_a_semi_join_that_cannot_be_planned_leaves_no_filter(connection):
+    rows = connection.sql("select range as x from range(10)")
+
+    class Broken:
+        """A relation whose plan fails after the filter was built."""
+
+        columns, types = rows.columns, rows.types
+
+        def __getattr__(self, name):
+            return getattr(rows, name)
+
+        def set_alias(self, _name):
+            raise duckdb.BinderException("cannot be planned")
+
+    with pytest.raises(duckdb.BinderException, match="cannot be planned"):
+        semi_join(connection, rows, Broken(), on="x")
+    assert not engine._registered[connection]
 
 
 def test_a_semi_join_is_exact_and_its_plan_filters_first(connection):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import math
 
 import polars as pl
 import pytest
+from hostile.container import File
 
 import fullbloom
 from fullbloom import BloomFilter, KeyTypeError, ParameterError, ParameterTypeError
@@ -105,6 +107,26 @@ def test_groups_have_the_bits_of_their_batches():
         assert found == expected
 
 
+def test_nan_is_one_group_in_all_batches():
+    """A million rows are read in several batches, each with a NaN of its own."""
+    frame = pl.DataFrame({"x": range(1_000_000)}).with_columns(
+        g=pl.when(pl.col("x") % 2 == 0).then(float("nan")).otherwise(1.0)
+    )
+    groups = build_groups(frame.lazy(), "g", "x", capacity=500_000)
+    assert len(groups) == 2
+    for group, start in ((math.nan, 0), (1.0, 1)):
+        expected = BloomFilter(500_000)
+        expected.update(range(start, 1_000_000, 2))
+        assert groups[group].bits() == expected.bits()
+
+
+@pytest.mark.parametrize("group", [[1], {"a": 1}])
+def test_groups_that_are_no_keys_of_a_dictionary_are_refused(group):
+    frame = pl.DataFrame({"g": [group], "x": [1]})
+    with pytest.raises(ParameterTypeError, match="group by a column of numbers, text or times"):
+        build_groups(frame, "g", "x", capacity=10)
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_group_by_aggregates_filters_as_bytes(engine):
     frame = pl.LazyFrame({"x": range(1000), "g": [x % 3 for x in range(1000)]})
@@ -132,10 +154,19 @@ def test_a_build_that_cannot_be_is_refused():
         build(frame, "x", capacity=10, kind="xor")
     with pytest.raises(ParameterError, match="kind must be one of"):
         pl.col("x").bloom.build(kind="none")
+    with pytest.raises(ParameterError, match="capacity must be"):
+        pl.col("x").bloom.build(capacity=0)
     with pytest.raises(KeyTypeError, match="a list is not a key"):
         build(frame, "list", capacity=10)
     with pytest.raises(ParameterTypeError, match="got list"):
         build([1], "x", capacity=10)
+
+
+def test_a_filter_of_another_key_rule_is_refused_before_a_query_has_it():
+    file = File.parse(BloomFilter(10).to_bytes())
+    file.rule = 2
+    with pytest.raises(fullbloom.FormatError, match="key rule 2, this release knows 1"):
+        pl.LazyFrame({"x": [1]}).filter(pl.col("x").bloom.contains(fullbloom.loads(file.build())))
 
 
 @pytest.mark.parametrize("column", ["*", "^a.*$", "a.b", "a b", "len"])

@@ -10,12 +10,14 @@ import math
 import pyarrow as pa
 import pytest
 from engines import pages, spark_sessions
+from hostile.container import File
 
 import fullbloom
 from fullbloom import BloomFilter, CuckooFilter, ForeignFilter
 from fullbloom.errors import (
     EngineError,
     FilterMemoryError,
+    FormatError,
     KeyTypeError,
     ParameterError,
     ParameterTypeError,
@@ -122,7 +124,7 @@ def test_a_column_without_keys_is_refused_before_it_runs(session, engine, kind):
 def test_keys_of_another_type_are_an_error_of_the_query(session, engine):
     known = BloomFilter(10)
     known.update([1, 2])
-    frame = session.createDataFrame([("1",)], "key string")
+    frame = session.createDataFrame([(None,), ("1",)], "key string").coalesce(1)
     for _ in range(2):  # also in a process that has warned
         with pytest.raises(Exception, match="KeyTypeError: keys of type text were looked up"):
             frame.select(engine.contains("key", known)).collect()
@@ -162,6 +164,19 @@ def test_what_does_not_fit_says_so_before_it_runs(session, engine):
         engine.build(frame, "id", capacity=2_000_000_000)
     with pytest.raises(FilterMemoryError, match=r"max_bytes is 1\.0 KiB"):
         engine.contains("id", BloomFilter(10_000), max_bytes=1024)
+    with pytest.raises(ParameterError, match="max_bytes must be 0 or more, got -1"):
+        engine.contains("id", BloomFilter(10_000), max_bytes=-1)
+
+
+def test_a_bare_number_of_memory_is_in_mebibytes_as_spark_reads_it(engine):  # noqa: ARG001
+    from fullbloom.engines.spark import sessions
+
+    class Settings:
+        conf = {"spark.driver.memory": "2", "spark.master": "local[2]"}  # noqa: RUF012
+
+    sessions.check_broadcast_size(Settings, 1 << 20, None)
+    with pytest.raises(FilterMemoryError, match=r"half of spark.driver.memory is 1\.0 MiB"):
+        sessions.check_broadcast_size(Settings, (1 << 20) + 1, None)
 
 
 @pytest.mark.parametrize("version", ["spark", "spark-v1"])
@@ -268,39 +283,143 @@ PACKAGES = {
 }
 
 
+CALLS = {
+    "build": lambda engine, frame: engine.build(frame, "id", capacity=10),
+    "contains": lambda engine, frame: frame.where(engine.contains("id", BloomFilter(10))).count(),
+    "sample": lambda engine, frame: engine.plan_join(frame, frame, on="id", use_filter=True),
+    "join": lambda engine, frame: engine.bloom_join(
+        frame, frame, on="id", use_filter=True, sample=False
+    ).count(),
+    "duplicates": lambda engine, frame: engine.find_duplicates(frame, "id"),
+    "deduplicate": lambda engine, frame: engine.deduplicate(frame, "id"),
+    "count": lambda engine, frame: engine.approx_count_distinct_union([frame], "id", capacity=10),
+}
+
+
 @pytest.mark.parametrize("state", PACKAGES)
-def test_a_worker_with_another_installation_is_one_error(session, engine, tmp_path, state):
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_a_worker_with_another_installation_is_one_error(session, engine, tmp_path, monkeypatch, state, call):
+    from fullbloom.engines.spark import candidates
+
+    # What a classic session does in the JVM needs no package on workers.
+    monkeypatch.setattr(candidates, "fits_plan", lambda _: False)
     (tmp_path / "fullbloom").mkdir()
     (tmp_path / "fullbloom" / "__init__.py").write_text(PACKAGES[state])
     environment = session.sparkContext.environment
     environment["PYTHONPATH"] = str(tmp_path)
     try:
-        with pytest.raises(
-            EngineError, match=rf"{state}, and {fullbloom.__version__} on the driver; install it"
+        with (
+            pytest.raises(
+                EngineError, match=rf"{state}, and {fullbloom.__version__} on the driver; install it"
+            ),
+            engine.TranslateErrors(),
         ):
-            engine.build(session.range(10), "id", capacity=10)
+            call(engine, session.range(10))
     finally:
         del environment["PYTHONPATH"]
 
 
-def test_the_examples_of_the_page_run(session):
-    report, count = pages.run("engines/spark.md", {"spark": session})
+def test_an_error_of_a_query_is_one_of_ours_where_it_is_translated(session, engine):
+    known = BloomFilter(10)
+    known.update([1, 2])
+    query = session.sql("SELECT '1' AS key").where(engine.contains("key", known))
+    with pytest.raises(KeyTypeError, match="keys of type text were looked up"), engine.TranslateErrors():
+        query.collect()
+    with pytest.raises(ZeroDivisionError), engine.TranslateErrors():
+        _ = 1 / 0
+
+
+def test_a_filter_of_another_key_rule_is_one_error_of_the_query(session, engine):
+    file = File.parse(BloomFilter(10).to_bytes())
+    file.rule = 2
+    data = file.build()
+
+    class Newer:
+        """A filter of a later release, whose keys have other hashes."""
+
+        nbytes = len(data)
+
+        def contains_many(self, keys):
+            raise NotImplementedError
+
+        def to_bytes(self):
+            return data
+
+    with pytest.raises(FormatError, match="key rule 2, this release knows 1"):
+        fullbloom.loads(data)
+    query = session.range(10).where(engine.contains("id", Newer()))
+    with pytest.raises(FormatError, match="key rule 2, this release knows 1"), engine.TranslateErrors():
+        query.count()
+
+
+def test_the_files_of_filters_on_workers_and_the_driver_are_bounded(session, engine):
+    """40 filters leave 16 files on the executor, and those of the last four broadcasts on the driver."""
+    import gc
+    from pathlib import Path
+
+    from pyspark import SparkFiles
+
+    context = session.sparkContext
+    folders = Path(SparkFiles.getRootDirectory()), Path(context._temp_dir)
+    before = {path for folder in folders for path in folder.iterdir()}
+    frame, first = session.range(100), None
+    for number in range(40):
+        known = BloomFilter(100, fpr=FPR)
+        known.update([number, number + 50])
+        query = frame.where(engine.contains("id", known))
+        assert query.count() == 2
+        first = first or query
+    assert first.count() == 2  # its file is gone, and written again
+    files = {path.name for path in folders[0].glob("fullbloom-*.bloom")}
+    assert len(files) <= 16
+    del query, first
+    for _ in range(50):
+        gc.collect()
+        context._jvm.System.gc()
+        engine.contains("id", known)  # removes what nobody refers to
+        sent = {path for path in folders[1].iterdir() if path.is_file()} - before
+        if len(sent) <= 8:
+            break
+    assert len(sent) <= 8, sent
+
+
+def test_a_filter_that_was_sent_lately_is_not_sent_again(session, engine):
+    from pathlib import Path
+
+    known = BloomFilter(100)
+    folder = Path(session.sparkContext._temp_dir)
+    engine.contains("id", known)
+    before = {*folder.iterdir()}
+    for _ in range(5):
+        engine.contains("id", known)
+    assert {*folder.iterdir()} == before
+
+
+def test_a_file_that_another_worker_removes_is_written_again(session, engine, monkeypatch, tmp_path):  # noqa: ARG001
+    from fullbloom.engines.spark import worker
+
+    known = BloomFilter(100)
+
+    class Sent:
+        _path = "a path, as of a broadcast without encryption"
+        value = known.to_bytes()
+
+    opened, opens = fullbloom.open, []
+
+    def open_after_removal(path):
+        if not opens:
+            path.unlink()
+        opens.append(path)
+        return opened(path)
+
+    monkeypatch.setattr(worker.SparkFiles, "get", lambda name: str(tmp_path / name))
+    monkeypatch.setattr(worker.fullbloom, "open", open_after_removal)
+    assert worker._open_file("digest", Sent()) == known
+    assert len(opens) == 2
+
+
+@pytest.mark.parametrize(("page", "least"), [("engines/spark.md", 20), ("how-to/joins.md", 4)])
+def test_the_examples_of_the_page_run(session, page, least):
+    report, count = pages.run(page, {"spark": session})
     assert not report, report
-    assert count > 20
-
-
-def test_blocks_that_overlap_restore_the_limit_of_batches(session):
-    from fullbloom.engines.spark.batches import limit_batches_by_rows
-
-    name, frame = "spark.sql.execution.arrow.maxBytesPerBatch", session.range(10)
-    session.conf.set(name, "12345678")
-    try:
-        first, second = limit_batches_by_rows(frame), limit_batches_by_rows(frame)
-        first.__enter__()
-        second.__enter__()
-        first.__exit__(None, None, None)
-        assert int(session.conf.get(name)) > 12345678
-        second.__exit__(None, None, None)
-        assert session.conf.get(name) == "12345678"
-    finally:
-        session.conf.unset(name)
+    assert count > least

@@ -74,6 +74,40 @@ def test_an_executor_that_is_killed_mid_build_changes_nothing(session, engine, t
     assert built == local
 
 
+QUERIES = {
+    "contains": lambda engine, frame, known: frame.where(engine.contains("id", known)).count(),
+    "join": lambda engine, frame, known: (  # noqa: ARG005
+        engine.bloom_join(
+            frame,
+            frame.sparkSession.range(1000),
+            on="id",
+            use_filter=True,
+            sample=False,
+        ).count()
+    ),
+    "duplicates": lambda engine, frame, known: (  # noqa: ARG005
+        engine.find_duplicates(frame.union(frame.sparkSession.range(500)), "id", is_repeatable=True).count()
+    ),
+    "deduplicate": lambda engine, frame, known: (  # noqa: ARG005
+        engine.deduplicate(
+            frame.union(frame.sparkSession.range(ROWS - 1000, ROWS)), "id", is_repeatable=True
+        ).count()
+        - ROWS
+        + 1000
+    ),
+}
+
+
+@pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
+def test_an_executor_that_is_killed_in_a_query_changes_no_result(session, engine, tmp_path, query):
+    flag = str(tmp_path / "killed")
+    known = BloomFilter(1000, fpr=1e-9)
+    known.update(range(1000))
+    frame = session.range(ROWS, numPartitions=2).mapInArrow(kill_once(flag), "id long")
+    assert query(engine, frame, known) == 1000
+    assert os.path.exists(flag)  # noqa: PTH110 - a name that the executor created
+
+
 def test_tasks_that_run_twice_change_nothing(session, engine):
     def wait(batches):
         import time

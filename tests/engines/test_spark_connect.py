@@ -94,3 +94,18 @@ def test_what_needs_the_jvm_is_one_clear_error(session, engine):
             call()
     with pytest.raises(ParameterError, match="column 'nope' does not exist"):
         engine.build(session.range(10), "nope", capacity=10)
+
+
+def test_a_frame_is_read_twice_only_if_its_plan_gives_the_same_rows(session):
+    from engines.test_spark_plans import check_frames, list_frames
+    from pyspark.sql import functions
+
+    check_frames(list_frames(session, functions))
+
+
+def test_duplicates_of_rows_that_differ_each_time_are_those_of_one_read(session, engine):
+    from engines.test_spark_plans import draw_rows
+
+    changing = session.range(200, numPartitions=2).mapInArrow(draw_rows(), "k long")
+    assert engine.find_duplicates(changing, "k").count() == 200
+    assert engine.deduplicate(changing, "k").count() == 20

@@ -144,6 +144,7 @@ def test_a_side_that_changes_between_two_reads_gets_no_filter(engine, sides, fun
     for changing in (small.where(functions.rand() < 0.5), small.limit(10)):
         plan = engine.plan_join(big, changing, on="k", use_filter=True)
         assert (plan.uses_filter, plan.reason.endswith("persist it")) == (False, True)
+    assert engine.plan_join(big, small.limit(10).persist(), on="k", use_filter=True).uses_filter
 
 
 @pytest.mark.parametrize(
@@ -160,7 +161,7 @@ def test_a_side_that_changes_between_two_reads_gets_no_filter(engine, sides, fun
 def test_values_that_spark_calls_equal_are_joined(session, engine, functions, kind, values):
     texts = [(None if value is None else str(value),) for value in values]
     frame = session.createDataFrame(texts, "t string").select(functions.col("t").cast(kind).alias("k"))
-    joined = engine.bloom_join(frame, frame.distinct(), on="k", use_filter=True)
+    joined = engine.bloom_join(frame, frame.distinct(), on="k", use_filter=True, is_repeatable=True)
     assert "filters the large side" in analyzed(joined)
     assert rows(joined) == rows(frame.join(frame.distinct(), ["k"]))
 
@@ -229,8 +230,8 @@ def test_tables_of_few_keys_none_and_one_row(session, engine, functions):
 def test_texts_that_a_collation_calls_equal_are_duplicates(session, engine, functions):
     texts = session.createDataFrame([("a",), ("A",), ("b",)], "t string")
     folded = texts.select(functions.col("t").cast("string collate UTF8_LCASE").alias("t"))
-    assert engine.find_duplicates(folded, "t").count() == 2
-    assert engine.deduplicate(folded).count() == 2
+    assert engine.find_duplicates(folded, "t", is_repeatable=True).count() == 2
+    assert engine.deduplicate(folded, is_repeatable=True).count() == 2
 
 
 def test_names_with_dots_and_quotes_are_names(session, engine):
@@ -242,11 +243,11 @@ def test_names_with_dots_and_quotes_are_names(session, engine):
     assert engine.build(frame, "a.b", capacity=100).contains_many([4, 5]) == [True, False]
     columns = ["a.b", "x`y"]
     for on in ("a.b", columns):
-        joined = engine.bloom_join(frame, small, on=on, use_filter=True)
+        joined = engine.bloom_join(frame, small, on=on, use_filter=True, is_repeatable=True)
         assert rows(joined) == rows(frame.join(small, [on] if isinstance(on, str) else on))
         assert joined.count() in (2, 10)
-    assert engine.find_duplicates(frame, columns).count() == 30
-    assert engine.deduplicate(frame, columns).count() == 35
+    assert engine.find_duplicates(frame, columns, is_repeatable=True).count() == 30
+    assert engine.deduplicate(frame, columns, is_repeatable=True).count() == 35
 
 
 @pytest.mark.parametrize("kind", ["map<int,int>", "struct<m:map<int,int>>", "array<map<int,int>>"])
@@ -261,8 +262,8 @@ def test_zeros_and_nan_inside_structs_are_duplicates(session, engine, functions)
     numbers = session.createDataFrame([(0.0,), (-0.0,), (math.nan,), (math.nan,), (1.0,)], "x double")
     rows_of_structs = numbers.select(functions.struct("x").alias("s"), functions.array("x").alias("a"))
     for column in ("s", "a"):
-        assert engine.find_duplicates(rows_of_structs, column).count() == 4
-        assert engine.deduplicate(rows_of_structs, column).count() == 3
+        assert engine.find_duplicates(rows_of_structs, column, is_repeatable=True).count() == 4
+        assert engine.deduplicate(rows_of_structs, column, is_repeatable=True).count() == 3
 
 
 def test_parameters_of_duplicates_are_refused(session, engine):

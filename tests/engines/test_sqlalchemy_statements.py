@@ -7,10 +7,11 @@ import uuid
 import pytest
 import sqlalchemy as sa
 from engines.tables import Exact, Other, User, names
+from hostile.container import File
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.pool import StaticPool
 
-from fullbloom import BloomFilter, KeyTypeError, ParameterError, ParameterTypeError
+from fullbloom import BloomFilter, FormatError, KeyTypeError, ParameterError, ParameterTypeError, loads
 from fullbloom.engines.sqlalchemy import PreCheck
 
 WRITES = {
@@ -321,6 +322,13 @@ def test_uuids_are_keys(engine):
         assert check.exists(connection, token)
         assert not check.exists(connection, uuid.uuid4())
     check.close()
+
+
+def test_a_filter_of_another_key_rule_is_refused_before_a_lookup_has_it():
+    file = File.parse(BloomFilter(10).to_bytes())
+    file.rule = 2
+    with pytest.raises(FormatError, match="key rule 2, this release knows 1"):
+        PreCheck(loads(file.build()), User.name)
 
 
 def test_what_is_no_filter_column_or_engine_is_refused(engine):

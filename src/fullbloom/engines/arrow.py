@@ -19,6 +19,7 @@ import threading
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from fullbloom.engines.kinds import create_group_error
 from fullbloom.errors import KeyTypeError, ParameterError, ParameterTypeError
 from fullbloom.extras import require_extra
 
@@ -200,6 +201,21 @@ def _is_constant(names: Any, first: str) -> bool:
 @lru_cache(maxsize=16)
 def _repeat(name: str) -> Any:
     return pa.array([name] * _CONSTANT_ROWS, pa.string())
+
+
+def split_by_group(groups: Any, keys: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield each value of the array ``groups`` with the keys that are in its rows."""
+    if pa.types.is_nested(groups.type):
+        raise create_group_error(str(groups.type))
+    is_encoded = pa.types.is_dictionary(groups.type)
+    encoded = groups if is_encoded else groups.dictionary_encode(null_encoding="encode")
+    order = pc.array_sort_indices(encoded.indices)
+    runs, ordered, start = pc.run_end_encode(encoded.indices.take(order)), keys.take(order), 0
+    for number, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
+        # The null of a column that came with a dictionary is not among its values.
+        group = None if number is None else encoded.dictionary[number].as_py()
+        yield group, ordered.slice(start, end - start)
+        start = end
 
 
 def check_filter(value: object) -> None:

@@ -15,14 +15,23 @@ Needs Dask with dataframes, and distributed for worker processes (``pip install 
 from __future__ import annotations
 
 import math
+import warnings
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import fullbloom
 from fullbloom import BloomFilter
+from fullbloom.card import format_bytes
 from fullbloom.engines.kinds import create_filter, create_mergeable
-from fullbloom.errors import EngineError, KeyTypeError, ParameterError, ParameterTypeError, SecretError
+from fullbloom.errors import (
+    EngineError,
+    FilterMemoryError,
+    KeyTypeError,
+    ParameterError,
+    ParameterTypeError,
+    SecretError,
+)
 from fullbloom.extras import require_extra
 
 with require_extra("dask"):
@@ -46,8 +55,10 @@ _FAN_IN = 8
 _CHECKED = 100
 #: A filter that keeps more of the rows costs more than it saves; its sample reads rows of some partitions.
 _MOST_KEPT, _SAMPLED_PARTITIONS, _SAMPLED_ROWS = 0.5, 8, 2000
-#: Digits that a hash has per row at least, rows per owner of hashes, and the rate of the filter of repeats.
-_SPREAD, _ROWS_PER_OWNER, _FPR = 256, 1 << 22, 0.001
+#: Repeated digits beyond which all rows are compared, in this process 1 GiB, and their share of the rows.
+_MOST_DIGITS, _MOST_CANDIDATES = 1 << 27, 0.3
+#: Values of digits per row, at least: there is one round only.
+_SPREAD = 256
 #: Kinds of NumPy types whose equal values are equal keys: integers, floats, booleans, timestamps.
 _EXACT_KINDS = "iufbM"
 #: Kinds of NumPy types whose values are the keys of plain values of Python.
@@ -63,38 +74,45 @@ def build(
     kind: str = "bloom",
     **parameters: Any,
 ) -> Any:
-    """Return a filter of the keys in a bag, a series, a column or the rows of a dataframe; nulls are no keys.
+    """Return a filter of the keys in a bag, a series, a column or the rows of a dataframe.
 
-    Each partition becomes a filter for ``capacity`` keys; workers merge eight at a time, in a tree. A task
-    that runs twice cannot change the filter. ``kind`` is a kind that takes ``capacity`` and ``fpr`` and can
-    merge, or ``"spark"`` for a filter in Spark's format; ``parameters`` are further ones of its class. Raises
-    ParameterError, ParameterTypeError; KeyTypeError for values that are no keys, SecretError for a filter
-    with a secret, and EngineError if a worker lacks this package or has another version of it.
+    Nulls are no keys, and NaN among floats of NumPy is one, as in batches of pandas. Each partition becomes a
+    filter for ``capacity`` keys; workers merge eight at a time, in a tree. A task that runs twice cannot
+    change the filter. ``kind`` is a kind that takes ``capacity`` and ``fpr`` and can merge, or ``"spark"``
+    for a filter in Spark's format; ``parameters`` are further ones of its class. Raises ParameterError,
+    ParameterTypeError; KeyTypeError for values that are no keys, SecretError for a filter
+    with a secret, FilterMemoryError if a worker has no memory to merge two, and EngineError if a worker lacks
+    this package or has another version of it.
     """
     if column is not None:
         _check_frame(keys, [column])
         keys = keys[column]
     if parameters.get("secret") is not None:
         raise SecretError("workers cannot build a filter with a secret: tasks would contain the secret")
-    create_mergeable(kind, capacity, fpr, **parameters)  # refuses parameters before anything runs
+    # Refuses parameters before anything runs.
+    nbytes = create_mergeable(kind, capacity, fpr, **parameters).nbytes
     _check_workers()
+    fan_in = _choose_fan_in(nbytes)
     add = dask.delayed(_add_keys, pure=False)
     merge = dask.delayed(_merge_filters, pure=False)
     parts = [add(part, kind, capacity, fpr, parameters) for part in _list_partitions(keys)]
     while len(parts) > 1:
-        parts = [merge(parts[start : start + _FAN_IN]) for start in range(0, len(parts), _FAN_IN)]
+        parts = [merge(parts[start : start + fan_in]) for start in range(0, len(parts), fan_in)]
     (result,) = dask.compute(parts[0])
     return result
 
 
-def contains(keys: Any, filter_: Any) -> Any:
+def contains(keys: Any, filter_: Any, *, max_bytes: int | None = None) -> Any:
     """Return a lazy series, or bag, of whether the filter may contain each key.
 
     ``keys`` is a series, a bag, or a dataframe whose rows are looked up as tuples. A null gives ``<NA>`` in
-    the series, of type ``boolean``, and None in the bag. Each worker process receives the filter once, as it
-    is now. Raises ParameterTypeError for another collection or what is not a filter; the result raises
-    KeyTypeError if the first keys of a partition are of types that the filter does not hold, because the
-    warning of a worker would not be seen.
+    the series, of type ``boolean``, and None in the bag. NaN is a key among floats of NumPy, and a null in
+    every other column, as in batches of pandas. Each worker process receives the filter once, as it
+    is now; a process that replaces a killed one receives it again. Raises ParameterTypeError for another
+    collection or what is not a filter; FilterMemoryError if the filter is larger than ``max_bytes``, or half
+    of the memory of a worker if that is None; EngineError as `build` does. The result raises KeyTypeError if
+    the first keys of a partition are of types that the filter does not hold, because the warning of a worker
+    would not be seen.
 
     >>> import pandas as pd
     >>> from fullbloom import BloomFilter
@@ -108,7 +126,7 @@ def contains(keys: Any, filter_: Any) -> Any:
         raise ParameterTypeError(
             f"a filter is needed, such as BloomFilter(1000), got {type(filter_).__name__}"
         )
-    sent = _send(filter_)
+    sent = _send(filter_, max_bytes)
     if isinstance(keys, dask.bag.Bag):
         return keys.map_partitions(_look_up_items, sent)
     _check_collection(keys)
@@ -124,6 +142,7 @@ def bloom_join(
     how: str = "inner",
     fpr: float = 0.01,
     use_filter: bool | None = None,
+    max_bytes: int | None = None,
 ) -> Any:
     """Return ``big.merge(small, on=on, how=how)``; a filter of the small keys drops rows first if it pays.
 
@@ -131,7 +150,8 @@ def bloom_join(
     join, so both reads must give the same rows. The filter is used unless it keeps more than half of a sample
     of the large side: the first 2,000 rows of up to 8 partitions. ``use_filter`` overrides that. There is no
     filter if the columns have different types, or a type whose equal values may be different keys. Raises
-    ParameterError if a column does not exist or ``how`` is another join, and the errors of `build`.
+    ParameterError if a column does not exist or ``how`` is another join, FilterMemoryError as `contains`
+    does, and the errors of `build`.
     """
     if how not in {"inner", "right"}:
         raise ParameterError(
@@ -141,7 +161,7 @@ def bloom_join(
     types = zip(_check_frame(big, columns), _check_frame(small, columns), strict=True)
     if use_filter is not False and all(_is_exact(one, other) for one, other in types):
         known = build(_select_keys(small, columns), capacity=max(1, len(small)), fpr=fpr)
-        sent = _send(known)
+        sent = _send(known, max_bytes)
         if use_filter or _sample(big, columns, sent) <= _MOST_KEPT:
             big = big.map_partitions(_keep_candidates, columns, sent, meta=big._meta)  # noqa: SLF001
     return big.merge(small, on=columns, how=how)
@@ -151,8 +171,10 @@ def deduplicate(collection: Any, columns: str | Sequence[str] | None = None) -> 
     """Return a dataframe or bag without repeated rows: one row for each value of ``columns``, or each item.
 
     The result is exact. Partitions send 1 to 3 bytes per row of its hash to the owners of these hashes, which
-    find those that occur repeatedly; only candidates are compared in one place. The collection is counted
-    and read now, and again with the result, so both reads must give the same rows. Rows of a dataframe are
+    find those that occur repeatedly; only candidates are compared in one place. If more than 30 % of the rows
+    are candidates, this is ``drop_duplicates``, or ``distinct``. The collection is counted and read now, and
+    again with the result, so both reads must give the same rows: ``persist`` one with random functions, or
+    with a source that others write to. Rows of a dataframe are
     equal as in ``drop_duplicates``, which this is for columns of other types than numbers, text, booleans and
     timestamps. Items of a bag are equal if they are the same key: 1 and 1.0 are not. Raises ParameterError if
     a column does not exist, KeyTypeError if an item of a bag is not a key, and EngineError as `build` does.
@@ -174,11 +196,14 @@ def deduplicate(collection: Any, columns: str | Sequence[str] | None = None) -> 
             return collection.drop_duplicates(subset=names)
         rows = len(collection)
     _check_workers()
-    bits = max(8, math.ceil(math.log2(_SPREAD * max(1, rows))))
-    known = create_filter("bloom", 1, _FPR)
-    repeated = _exchange(collection, names, rows, bits)
+    shape = hash_sets.choose_shape(rows, _SPREAD)
+    bits = shape.bits
+    known = create_filter("bloom", 1, hash_sets.REPEATED_FPR)
+    repeated = _exchange(collection, names, rows, shape)
+    if repeated is None:
+        return collection.distinct(key=identify) if is_bag else collection.drop_duplicates(subset=names)
     if len(repeated):
-        known = create_filter("bloom", len(repeated), _FPR)
+        known = create_filter("bloom", len(repeated), hash_sets.REPEATED_FPR)
         known.update(repeated)
     sent = _send(known)
     if is_bag:
@@ -245,16 +270,58 @@ def _check_workers() -> None:
             )
 
 
-def _send(filter_: Any) -> Any:
+def _read_memory() -> int | None:
+    """Return the least memory of a worker of the current client; None if no worker has a limit."""
+    try:
+        workers = distributed.default_client().scheduler_info(n_workers=-1)["workers"].values()
+    except ValueError:
+        return None
+    return min((limit for one in workers if (limit := one.get("memory_limit"))), default=None)
+
+
+def _choose_fan_in(nbytes: int) -> int:
+    """Return how many filters of this size a worker merges at a time; raise FilterMemoryError if not two."""
+    memory = _read_memory()
+    fan_in = _FAN_IN if memory is None else min(_FAN_IN, memory // nbytes - 2)  # beside the result and a copy
+    if memory is not None and fan_in < 2:  # noqa: PLR2004
+        raise FilterMemoryError(
+            f"the filter has {format_bytes(nbytes)}, and a worker has {format_bytes(memory)}: it could not "
+            "merge two; raise fpr, or give the workers more memory"
+        )
+    return fan_in
+
+
+def _check_size(nbytes: int, max_bytes: int | None) -> None:
+    """Raise FilterMemoryError if a filter does not fit beside the tasks of a worker."""
+    reason = "max_bytes"
+    if max_bytes is None:
+        memory, reason = _read_memory(), "half of the memory of a worker"
+        max_bytes = nbytes if memory is None else memory // 2
+    elif max_bytes < 0:
+        raise ParameterError(f"max_bytes must be 0 or more, got {max_bytes}")
+    if nbytes > max_bytes:
+        raise FilterMemoryError(
+            f"the filter has {format_bytes(nbytes)}, and {reason} is {format_bytes(max_bytes)}: it would not "
+            "fit; raise fpr, or pass max_bytes= if the workers have the memory"
+        )
+
+
+def _send(filter_: Any, max_bytes: int | None = None) -> Any:
     """Return a filter as an argument of tasks, which each worker process receives once."""
     if getattr(filter_, "keyed", False):
         raise SecretError("a filter with a secret stays in its process: a pickle must not contain the secret")
+    _check_size(filter_.nbytes, max_bytes)
+    data = filter_.to_bytes()
     try:
         client = distributed.default_client()
     except ValueError:
-        return dask.delayed(filter_)
-    # A key of its own: with that of an equal filter, which may be released now, the tasks could wait forever.
-    return dask.delayed(client.scatter(filter_, broadcast=True, hash=False))
+        return dask.delayed(fullbloom.loads(data))
+    _check_workers()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sending large graph")
+        # A task, and not scattered data: if all workers that hold the filter die, another one runs it again.
+        # Its key is its own: with that of an equal filter, released now, tasks could wait forever.
+        return dask.delayed(client.submit(_open_filter, data, pure=False))
 
 
 def _list_partitions(collection: Any) -> list[Any]:
@@ -297,14 +364,19 @@ def _select_keys(frame: Any, columns: list[str]) -> Any:
     return frame[columns[0]] if len(columns) == 1 else frame[columns]
 
 
-def _exchange(collection: Any, columns: list[str], rows: int, bits: int) -> Any:
-    """Return the digits of hashes that occur repeatedly, as an array."""
-    owner_bits = (max(1, -(-rows // _ROWS_PER_OWNER)) - 1).bit_length()
+def _exchange(collection: Any, columns: list[str], rows: int, shape: hash_sets.Shape) -> Any:
+    """Return the digits of hashes that occur repeatedly, as an array; None if so many do not pay."""
+    bits, owner_bits = shape
     owners = range(1 << owner_bits)
     send = dask.delayed(_send_hashes, pure=False)
     pick, answer = dask.delayed(_pick_set, pure=False), dask.delayed(_find_repeated, pure=False)
     sent = [send(part, columns, bits, owner_bits) for part in _list_partitions(collection)]
     answers = [answer([pick(part, owner) for part in sent], bits - owner_bits) for owner in owners]
+    answers = dask.persist(*answers)  # their sizes come first, so that this process holds no more than it can
+    count = dask.delayed(hash_sets.read_size, pure=False)
+    repeated = sum(dask.compute(*map(count, answers)))
+    if repeated > _MOST_DIGITS or 2 * repeated > _MOST_CANDIDATES * rows:
+        return None
     return hash_sets.join(zip(owners, dask.compute(*answers), strict=True), bits, owner_bits)
 
 
@@ -322,9 +394,14 @@ def _sample(big: Any, columns: list[str], sent: Any) -> float:
 # What follows runs on workers.
 
 
+def _open_filter(data: bytes) -> Any:
+    return fullbloom.loads(data)
+
+
 def _add_keys(keys: Any, kind: str, capacity: int, fpr: float, parameters: dict[str, Any]) -> Any:
     part = create_mergeable(kind, capacity, fpr, **parameters)
-    part.update(keys.dropna() if hasattr(keys, "dropna") else [key for key in keys if key is not None])
+    # Columns skip what is missing by themselves; NaN is a key among floats.
+    part.update(keys if hasattr(keys, "dropna") else [key for key in keys if key is not None])
     return part
 
 
@@ -336,11 +413,9 @@ def _merge_filters(parts: list[Any]) -> Any:
 
 
 def _look_up(keys: Any, known: Any) -> Any:
-    _check_domains(keys.head(_CHECKED).dropna(), known)
+    present = keys.dropna()  # also of NaN, which is a key: a column may have nothing else
+    _check_domains((present if len(present) else keys).head(_CHECKED), known)
     marks = known.contains_many(keys).astype("boolean")
-    if hasattr(keys, "isna"):
-        missing = keys.isna() if not hasattr(keys, "columns") else keys.isna().any(axis=1)
-        marks = marks.mask(missing.to_numpy())
     return marks.rename(None if hasattr(keys, "columns") else keys.name)
 
 
@@ -351,7 +426,7 @@ def _check_domains(keys: Any, known: Any) -> None:
         return
     probe = BloomFilter(_CHECKED)
     probe.update(keys)
-    if not held & {*probe.key_domains.split(", ")}:
+    if probe.num_added and not held & {*probe.key_domains.split(", ")}:
         raise KeyTypeError(
             f"keys of type {probe.key_domains} were looked up in a filter that holds keys of type "
             f"{known.key_domains}; cast the keys"
@@ -360,8 +435,9 @@ def _check_domains(keys: Any, known: Any) -> None:
 
 def _look_up_items(items: Any, known: Any) -> list[bool | None]:
     listed = [*items]
-    _check_domains([item for item in listed[:_CHECKED] if item is not None], known)
-    marks = iter(known.contains_many([item for item in listed if item is not None]))
+    items = [item for item in listed if item is not None]
+    _check_domains(items[:_CHECKED], known)
+    marks = iter(known.contains_many(items))
     return [None if item is None else next(marks) for item in listed]
 
 

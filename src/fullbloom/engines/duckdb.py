@@ -8,12 +8,13 @@
 >>> connection.sql("select bloom_contains('customers', 5), bloom_contains('customers', null)").fetchall()
 [(True, None)]
 
-DuckDB calls the function for every 2,048 rows, which costs more than the lookups. For long columns, pass a
-query to ``contains_many`` of the filter, or to ``keep_candidates``:
+DuckDB calls the function for every 2,048 rows, which costs more than the lookups. `keep_candidates` reads
+long columns in large batches, and returns a relation:
 
->>> from fullbloom.engines.arrow import keep_candidates
->>> query = connection.sql("select range as id from range(998, 3000)")
->>> 2 <= keep_candidates(query, "id", customers).read_all().num_rows < 200
+>>> from fullbloom.engines.duckdb import keep_candidates
+>>> visits = connection.sql("select range as id from range(998, 3000)")
+>>> candidates = keep_candidates(connection, visits, "id", customers)
+>>> 2 <= candidates.aggregate("count(*)").fetchall()[0][0] < 200
 True
 
 Needs duckdb and pyarrow (``pip install 'fullbloom[duckdb]'``).
@@ -21,12 +22,13 @@ Needs duckdb and pyarrow (``pip install 'fullbloom[duckdb]'``).
 
 from __future__ import annotations
 
+import functools
 import secrets
 import threading
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from fullbloom.engines.kinds import create_filter
+from fullbloom.engines.kinds import FilterGroups, create_filter
 from fullbloom.errors import EngineUnavailable, ParameterError, ParameterTypeError
 from fullbloom.extras import require_extra
 
@@ -34,14 +36,15 @@ with require_extra("duckdb"):
     import duckdb
     from duckdb.func import FunctionNullHandling, PythonUDFType
 
-    from fullbloom.engines.arrow import check_filter, look_up_by_name
+    from fullbloom.engines import arrow
+    from fullbloom.engines.arrow import check_filter, look_up_by_name, split_by_group
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from fullbloom.protocols import Filter
 
-__all__ = ["build", "register", "semi_join", "unregister"]
+__all__ = ["build", "build_groups", "keep_candidates", "register", "semi_join", "unregister"]
 
 FUNCTION = "bloom_contains"
 #: Rows of a batch that `build` reads.
@@ -96,25 +99,100 @@ def build(
     """Return a filter of the values in one column of a query; nulls are no keys.
 
     ``source`` is a relation, ``connection.sql("select ...")``, or a connection whose query was just executed,
-    which allows parameters: ``connection.execute("select ... where day = ?", [day])``. Batches of a million
-    rows are added as they arrive. ``kind`` is the name of a kind that takes a ``capacity`` and ``fpr``, and
-    ``parameters`` are further ones of its class, ``seed=`` for example. Raises ParameterError if the column
-    or the kind does not exist, KeyTypeError if the column holds no keys, EngineUnavailable if the connection
-    is closed. There is no filter unless the whole column was added.
+    which allows parameters: ``connection.execute("select ... where day = ?", [day])``. Batches of up to
+    262,144 rows are added as they arrive. ``kind`` is the name of a kind that takes a ``capacity`` and
+    ``fpr``, and ``parameters`` are further ones of its class, ``seed=`` for example. Raises ParameterError if
+    the column or the kind does not exist, KeyTypeError if the column holds no keys, EngineUnavailable if the
+    connection is closed. There is no filter unless the whole column was added.
     """
     result = create_filter(kind, capacity, fpr, **parameters)
+    for batch in _read_batches(source, [column]):
+        result.update(batch.column(column))
+    return result
+
+
+def build_groups(
+    source: Any,
+    by: str,
+    column: str,
+    *,
+    capacity: int,
+    fpr: float = 0.01,
+    kind: str = "bloom",
+    **parameters: Any,
+) -> dict[Any, Any]:
+    """Return a filter of ``column`` for each value of the column ``by``, as a dictionary.
+
+    All filters have the same ``capacity``, so they can be merged. The source is read as in `build`: memory
+    holds the filters and one batch. Rows whose group is null are under the key None, and those whose group is
+    NaN under ``math.nan``. Raises ParameterTypeError if the groups are lists or structs, and the errors of
+    `build`.
+
+    >>> import duckdb
+    >>> visits = duckdb.sql("select * from (values ('mon', 1), ('mon', 2), ('tue', 3)) visits(day, person)")
+    >>> days = build_groups(visits, "day", "person", capacity=100)
+    >>> sorted(days), 2 in days["mon"], 2 in days["tue"]
+    (['mon', 'tue'], True, False)
+    """
+    groups = FilterGroups(kind, capacity, fpr, **parameters)
+    for batch in _read_batches(source, [by, column]):
+        for group, keys in split_by_group(batch.column(by), batch.column(column)):
+            groups.update(group, keys)
+    return groups.filters
+
+
+def keep_candidates(connection: Any, source: Any, column: str, filter_: Filter) -> Any:
+    """Return a relation of those rows of ``source`` whose key ``filter_`` may contain.
+
+    ``source`` is a relation of ``connection``. Each query of the result reads it again, in batches of up to
+    262,144 rows, which takes at most twice the time of one batch in memory; ``bloom_contains`` takes ten
+    times as long. Rows with a null key are dropped. The result belongs to a cursor of ``connection``, because
+    both are read at the same time: join it with tables by name (``query``), and create a table of it if one
+    query reads it twice. Raises ParameterTypeError if ``filter_`` is not a filter, ParameterError if the
+    column does not exist, KeyTypeError if it holds no keys, EngineUnavailable if the connection is closed.
+    """
+    check_filter(filter_)
+    with _TranslateErrors():
+        if not isinstance(connection, duckdb.DuckDBPyConnection) or not hasattr(source, "columns"):
+            raise ParameterTypeError(
+                f"a connection and a relation of it are needed, got {type(connection).__name__} and "
+                f"{type(source).__name__}"
+            )
+        _find_type(source, column)
+        return connection.cursor().from_arrow(_Candidates(source, column, filter_))
+
+
+class _Candidates:
+    """A stream of Arrow that starts again each time that DuckDB reads it."""
+
+    def __init__(self, source: Any, column: str, filter_: Filter) -> None:
+        self._source, self._column, self._filter = source, column, filter_
+        self._schema = source.limit(0).to_arrow_table().schema
+        filter_.contains_many(self._schema.empty_table()[column])  # refuses a type that holds no keys
+
+    def __arrow_c_schema__(self) -> object:
+        return self._schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        reader = self._source.to_arrow_reader(_BATCH_ROWS)
+        kept = arrow.keep_candidates(reader, self._column, self._filter)
+        return kept.__arrow_c_stream__(requested_schema)
+
+
+def _read_batches(source: Any, columns: list[str]) -> Iterator[Any]:
+    """Yield some columns of a relation, or of the query that a connection has executed, batch by batch."""
     with _TranslateErrors():
         if hasattr(source, "columns"):
-            _find_type(source, column)
-            source = source.select(duckdb.ColumnExpression(column))
+            for column in columns:
+                _find_type(source, column)
+            source = source.select(*(duckdb.ColumnExpression(column) for column in dict.fromkeys(columns)))
         elif not isinstance(source, duckdb.DuckDBPyConnection):
             raise ParameterTypeError(f"a relation or connection is needed, got {type(source).__name__}")
         reader = source.to_arrow_reader(_BATCH_ROWS)
-        if column not in reader.schema.names:
-            raise ParameterError(_describe_missing(column, reader.schema.names))
-        for batch in reader:
-            result.update(batch.column(column))
-    return result
+        for column in columns:
+            if column not in reader.schema.names:
+                raise ParameterError(_describe_missing(column, reader.schema.names))
+        yield from reader
 
 
 def semi_join(connection: Any, big: Any, small: Any, *, on: str | Sequence[str], fpr: float = 0.01) -> Any:
@@ -146,10 +224,15 @@ def semi_join(connection: Any, big: Any, small: Any, *, on: str | Sequence[str],
         ((rows,),) = small.aggregate("count(*)").fetchall()
         known = build(small.project(f"{key} as key"), "key", capacity=max(1, rows), fpr=fpr)
         register(connection, **{name: known})
-        candidates = big.filter(f"{FUNCTION}('{name}', {key})").set_alias("candidates")
-        condition = " and ".join(f"candidates.{column} = partners.{column}" for column in quoted)
-        joined = candidates.join(small.set_alias("partners"), condition, how="semi")
-    weakref.finalize(joined, _registered[connection].pop, name, None)
+        release = functools.partial(_registered[connection].pop, name, None)
+        try:
+            candidates = big.filter(f"{FUNCTION}('{name}', {key})").set_alias("candidates")
+            condition = " and ".join(f"candidates.{column} = partners.{column}" for column in quoted)
+            joined = candidates.join(small.set_alias("partners"), condition, how="semi")
+            weakref.finalize(joined, release)
+        except BaseException:
+            release()
+            raise
     return joined
 
 

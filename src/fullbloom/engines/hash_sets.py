@@ -16,8 +16,9 @@ problems", 2013). Needs NumPy, which pyarrow's and Dask's users have.
 
 from __future__ import annotations
 
+import math
 import struct
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +30,32 @@ if TYPE_CHECKING:
 #: Size, bits of the universe, low bits.
 _HEADER = struct.Struct("<QBB")
 _HASH_BITS = 64
+#: Values of digits per row, at least, in the first round, and in those of fewer rows: one row of these is a
+#: candidate by chance. Four times as many cost each row two bits more.
+SPREAD, LATER_SPREAD = 8, 64
+#: Rate of the filter of repeated digits.
+REPEATED_FPR = 0.001
+#: Rows of which a task sorts the digits, about 0.5 GB with all copies, where tasks share a machine.
+ROWS_PER_SET = 1 << 24
+#: Rows per owner, at most, and owners.
+_ROWS_PER_OWNER, _MOST_OWNERS = 1 << 22, 1 << 10
+
+
+class Shape(NamedTuple):
+    """How many digits of each hash are sent, and how many of these choose the owner."""
+
+    bits: int
+    owner_bits: int
+
+
+def choose_shape(rows: int, spread: int) -> Shape:
+    """Return the shape for so many rows, with at least ``spread`` values of digits per row.
+
+    >>> choose_shape(20_000_000, SPREAD)
+    Shape(bits=28, owner_bits=3)
+    """
+    owners = min(_MOST_OWNERS, max(1, -(-rows // _ROWS_PER_OWNER)))
+    return Shape(max(8, math.ceil(math.log2(spread * max(1, rows)))), (owners - 1).bit_length())
 
 
 class Collector:
@@ -61,6 +88,16 @@ class Collector:
             again = slice(*places[1][owner : owner + 2])
             base = unique.dtype.type(start)
             yield owner, encode(unique[begin:end] - base, rest), encode(repeated[again] - base, rest)
+
+
+def read_size(data: bytes) -> int:
+    """Return the number of values of `encode` without reading them."""
+    return int(_HEADER.unpack_from(data)[0])
+
+
+def create_marks(count: int) -> Any:
+    """Return an array of so many marks, all False."""
+    return np.zeros(count, bool)
 
 
 def read_hashes(hashes: Any) -> Any:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from fullbloom import ForeignFilter
-from fullbloom.errors import ParameterError
+from fullbloom.errors import ParameterError, ParameterTypeError
 from fullbloom.registry import Row, get_class, get_row, is_open, rows
 
 #: Spark's own formats: version 2, which Spark 4 writes, and version 1.
@@ -57,3 +58,41 @@ def create_mergeable(kind: str, capacity: int, fpr: float, **parameters: Any) ->
         known = ", ".join([*kinds, *SPARK_FORMATS])
         raise ParameterError(f"kind must be one of {known}, got {str(kind)[:40]!r}")
     return create_filter(kind, capacity, fpr, **parameters)
+
+
+class FilterGroups:
+    """Filters of one shape by the values of a group, for engines that read groups batch by batch.
+
+    >>> groups = FilterGroups("bloom", 100, 0.01)
+    >>> groups.update("mon", [1, 2])
+    >>> groups.update("mon", [3])
+    >>> 3 in groups.filters["mon"]
+    True
+    """
+
+    def __init__(self, kind: str, capacity: int, fpr: float, **parameters: Any) -> None:
+        """Create no filter yet; raise the errors of `create_filter`."""
+        create_filter(kind, capacity, fpr, **parameters)
+        self._shape = kind, capacity, fpr
+        self._parameters = parameters
+        self.filters: dict[Any, Any] = {}
+
+    def update(self, group: Any, keys: Any) -> None:
+        """Add keys to the filter of a group; raise ParameterTypeError if the group is a list or struct."""
+        if isinstance(group, float) and math.isnan(group):
+            group = math.nan  # a dictionary finds this one object, and each other NaN would be a new key
+        try:
+            found = self.filters.get(group)
+        except TypeError:
+            raise create_group_error(type(group).__name__) from None
+        if found is None:
+            found = self.filters[group] = create_filter(*self._shape, **self._parameters)
+        found.update(keys)
+
+
+def create_group_error(kind: str) -> ParameterTypeError:
+    """Return the error of groups that are lists or structs."""
+    return ParameterTypeError(
+        f"a group is the key of a dictionary, which a {kind[:40]} cannot be; group by a column of numbers, "
+        "text or times"
+    )

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fullbloom.engines.kinds import create_filter
+from fullbloom.engines.kinds import FilterGroups, create_filter
 from fullbloom.errors import ParameterError, ParameterTypeError
 from fullbloom.extras import require_extra
 
@@ -81,10 +81,12 @@ class BloomNamespace:
         >>> monday.contains_many([1, 2, 3])
         [True, True, False]
         """
-        create_filter(kind, capacity or 1, fpr, **parameters)  # refuses parameters before the query runs
+        # Refuses parameters before the query runs.
+        create_filter(kind, 1 if capacity is None else capacity, fpr, **parameters)
 
         def build_bytes(values: pl.Series) -> pl.Series:
-            result = create_filter(kind, capacity or max(1, len(values)), fpr, **parameters)
+            rows = max(1, len(values)) if capacity is None else capacity
+            result = create_filter(kind, rows, fpr, **parameters)
             result.update(values)
             return pl.Series(values.name, [result.to_bytes()], dtype=pl.Binary)
 
@@ -126,7 +128,8 @@ def build_groups(
     """Return a filter of ``column`` for each value of the column ``by``, as a dictionary.
 
     All filters have the same ``capacity``, so they can be merged. The frame is read as in `build`: memory
-    holds the filters and one batch. Rows whose group is null are under the key None. The errors are those of
+    holds the filters and one batch. Rows whose group is null are under the key None, and those whose group is
+    NaN under ``math.nan``. Raises ParameterTypeError if the groups are lists or structs, and the errors of
     `build`.
 
     >>> import polars as pl
@@ -135,16 +138,13 @@ def build_groups(
     >>> sorted(days), 2 in days["mon"], 2 in days["tue"]
     (['mon', 'tue'], True, False)
     """
-    create_filter(kind, capacity, fpr, **parameters)  # refuses parameters before the query runs
-    groups: dict[Any, Any] = {}
+    groups = FilterGroups(kind, capacity, fpr, **parameters)
     for batch in _stream(frame, [by, column]):
         # partition_by() takes patterns, too.
         renamed = pl.DataFrame({"group": batch[by], "key": batch[column]})
-        for (group,), rows in renamed.partition_by("group", as_dict=True).items():
-            if group not in groups:
-                groups[group] = create_filter(kind, capacity, fpr, **parameters)
-            groups[group].update(rows["key"])
-    return groups
+        for rows in renamed.partition_by("group"):
+            groups.update(rows["group"][0], rows["key"])
+    return groups.filters
 
 
 def _stream(frame: pl.LazyFrame | pl.DataFrame, columns: list[str]) -> Iterator[pl.DataFrame]:

@@ -16,9 +16,11 @@ with require_extra("spark"):
     from fullbloom.engines.spark.joins import JoinPlan, bloom_join, plan_join
     from fullbloom.engines.spark.jvm import from_jvm, might_contain, to_jvm
     from fullbloom.engines.spark.lookups import contains
+    from fullbloom.engines.spark.shipping import TranslateErrors
 
 __all__ = [
     "JoinPlan",
+    "TranslateErrors",
     "approx_count_distinct_union",
     "bloom_join",
     "build",

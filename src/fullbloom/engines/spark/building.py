@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import fullbloom
 from fullbloom.engines.kinds import create_mergeable
-from fullbloom.engines.spark.batches import limit_batches_by_rows
+from fullbloom.engines.spark.batches import limit_by_rows
 from fullbloom.engines.spark.sessions import (
     check_frame,
     check_key_type,
@@ -55,10 +55,11 @@ def build(
         )
     result = create_mergeable(kind, capacity, fpr, **parameters)
     width = check_result_size(frame.sparkSession, result.nbytes)
-    keys = frame.select(pick(frame, column).alias("key"))  # mapInArrow resolves names without quotes
+    # mapInArrow resolves names without quotes.
+    keys = limit_by_rows(frame.select(pick(frame, column).alias("key")))
     arguments = (kind, capacity, fpr, parameters)
     parts = _PARTS_PER_CORE * count_local_cores(frame.sparkSession)
-    with TranslateErrors(), limit_batches_by_rows(keys):
+    with TranslateErrors():
         if 0 < parts <= width:
             _merge_files(result, keys.coalesce(parts), arguments)
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions
 from pyspark.sql import types as spark_types
@@ -14,9 +14,12 @@ from fullbloom.engines.spark.jvm import (
     limit_partitions,
     might_contain,
 )
-from fullbloom.engines.spark.lookups import create_lookup, send_filter
+from fullbloom.engines.spark.lookups import create_group_lookup, create_lookup, send_filter
 from fullbloom.engines.spark.sessions import is_classic, pick
 from fullbloom.engines.spark.shipping import TranslateErrors, ship
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 #: Rows of each partition that a sample reads.
 _SAMPLED = 2000
@@ -46,6 +49,11 @@ def keep_candidates(session: Any, hashes: Any, filter_: Any, max_bytes: int | No
     if is_classic(session) and fits_plan(filter_):
         return might_contain(hashes, filter_)
     return create_lookup(*send_filter(session, filter_, max_bytes))(hashes)
+
+
+def keep_in_groups(session: Any, hashes: Any, filters: Iterable[Any], shift: int) -> Any:
+    """Return the Column of a lookup of longs, each in the filter that its digits above ``shift`` choose."""
+    return create_group_lookup([send_filter(session, one) for one in filters], shift)(hashes)
 
 
 def collect_hashes(frame: Any, columns: list[str], rows: int, fpr: float) -> Any:

@@ -10,6 +10,7 @@ from pyspark.sql import types as spark_types
 
 from fullbloom.card import format_bytes
 from fullbloom.engines.kinds import create_mergeable
+from fullbloom.engines.spark import plans
 from fullbloom.engines.spark.candidates import (
     collect_hashes,
     hash_columns,
@@ -19,11 +20,7 @@ from fullbloom.engines.spark.candidates import (
 from fullbloom.engines.spark.sessions import (
     check_broadcast_size,
     check_frame,
-    estimate_bytes,
-    has_hint,
     is_classic,
-    is_narrow,
-    is_repeatable,
     read_size,
 )
 from fullbloom.errors import FilterMemoryError, ParameterError
@@ -86,17 +83,20 @@ def bloom_join(
     use_filter: bool | None = None,
     sample: bool = True,
     max_bytes: int | None = None,
+    is_repeatable: bool | None = None,
 ) -> Any:
     """Return the join of two DataFrames; a filter of the small side's keys drops large rows first if it pays.
 
     ``on`` names columns of both, and ``how`` is "inner", "left_semi" or "right": other joins keep rows
     without a partner. The result is exactly that of ``big.join(small, on, how)``. The small side's keys are
-    counted and read now, for the filter, and again with the join; persist a side whose rows change between
-    two evaluations. The filter is used unless Spark broadcasts the small side anyway, the large side is too
-    small, the filter is too large (``max_bytes``), or it keeps more than half of a sample of the large side:
-    the first 2,000 rows of each partition. The sample is omitted if the large side is the result of a
-    shuffle, or with ``sample=False``. ``use_filter`` overrides the decision, except where a filter could
-    change the result.
+    counted and read now, for the filter, and again with the join, so both reads must give the same rows. A
+    side whose plan does not show that gets no filter: one with a limit, a random function, or Python code,
+    such as a UDF or ``createDataFrame`` of a list. Persist it, or pass ``is_repeatable=True`` if it does.
+    Nobody sees a source that changes in between. The filter is used unless Spark broadcasts the small side
+    anyway, the large side is too small, the filter is too large (``max_bytes``), or it keeps more than half
+    of a sample of the large side: the first 2,000 rows of each partition. The sample is omitted if the large
+    side is the result of a shuffle, or with ``sample=False``. ``use_filter`` overrides the decision, except
+    where a filter could change the result.
 
     Where the small side was counted, has at most a million rows and 64 MiB, and has no hint, the join gets
     Spark's hint ``shuffle_hash``, so that neither side is sorted.
@@ -107,7 +107,15 @@ def bloom_join(
     kind = _find_kind(how)
     columns = [on] if isinstance(on, str) else [*on]
     plan = plan_join(
-        big, small, on=columns, how=how, fpr=fpr, use_filter=use_filter, sample=sample, max_bytes=max_bytes
+        big,
+        small,
+        on=columns,
+        how=how,
+        fpr=fpr,
+        use_filter=use_filter,
+        sample=sample,
+        max_bytes=max_bytes,
+        is_repeatable=is_repeatable,
     )
     # A constant condition: it is part of the analyzed plan, and the optimizer removes it.
     noted = big.where(functions.lit(str(plan)).isNotNull())
@@ -125,14 +133,18 @@ def plan_join(
     use_filter: bool | None = None,
     sample: bool = True,
     max_bytes: int | None = None,
+    is_repeatable: bool | None = None,
 ) -> JoinPlan:
     """Return what `bloom_join` would do, with its estimates; parameters and errors are as of `bloom_join`."""
     _find_kind(how)
     columns = [on] if isinstance(on, str) else [*on]
     types = zip(columns, check_frame(big, columns), check_frame(small, columns), strict=True)
     problem = next((found for one in types if (found := _compare_types(*one))), None)
-    if problem is None and not is_repeatable(small):
-        problem = "the small side may have other rows each time it is evaluated; persist it"
+    if problem is None and not (plans.is_repeatable(small) if is_repeatable is None else is_repeatable):
+        problem = (
+            "the small side may have other rows each time it is evaluated; pass is_repeatable=True if it has "
+            "not, or persist it"
+        )
     if problem is None and use_filter is None:
         problem = _compare_sizes(big, small)
     if problem is not None or use_filter is False:
@@ -142,9 +154,9 @@ def plan_join(
 
 def _hint(small: Any, rows: int | None) -> Any:
     """Return the small side with the hint that its parts fit into memory, if its rows were counted and do."""
-    if rows is None or rows > _HASHED_ROWS or not is_classic(small) or has_hint(small):
+    if rows is None or rows > _HASHED_ROWS or not is_classic(small) or plans.has_hint(small):
         return small
-    nbytes = estimate_bytes(small)
+    nbytes = plans.estimate_bytes(small)
     return small.hint("shuffle_hash") if nbytes is not None and nbytes <= _HASHED_BYTES else small
 
 
@@ -171,7 +183,7 @@ def _compare_types(column: str, big: Any, small: Any) -> str | None:
 
 def _compare_sizes(big: Any, small: Any) -> str | None:
     """Return why the sizes that Spark estimates speak against a filter."""
-    small_bytes, big_bytes = estimate_bytes(small), estimate_bytes(big)
+    small_bytes, big_bytes = plans.estimate_bytes(small), plans.estimate_bytes(big)
     if small_bytes is None or big_bytes is None:
         return None
     threshold = read_size(big.sparkSession, "spark.sql.autoBroadcastJoinThreshold", "10485760b")
@@ -198,7 +210,7 @@ def _measure(
     known = collect_hashes(small, columns, rows, fpr)
     nbytes = known.nbytes
     size = f"{rows} keys, {format_bytes(nbytes)}"
-    kept = sample_candidates(big, columns, known) if sample and is_narrow(big) else None
+    kept = sample_candidates(big, columns, known) if sample and plans.is_narrow(big) else None
     if kept is not None and kept > _MOST_KEPT and not forced:
         reason = f"a filter of {size} would keep {kept:.1%} of a sample of the large side"
         return JoinPlan(uses_filter=False, reason=reason, rows=rows, nbytes=nbytes, kept=kept)

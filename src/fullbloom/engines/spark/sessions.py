@@ -1,4 +1,4 @@
-"""What a session of Spark says about itself: whether it is Connect, its settings, the plans of frames."""
+"""What a session of Spark says about itself: whether it is Connect, its settings, and what fits."""
 
 from __future__ import annotations
 
@@ -105,11 +105,11 @@ def _is_local(session: Any) -> bool:
     return re.fullmatch(r"local(\[.*\])?", str(session.conf.get("spark.master", ""))) is not None
 
 
-def read_size(session: Any, name: str, default: str) -> int:
-    """Return a setting of bytes, such as ``"1g"``; -1 if it is negative."""
+def read_size(session: Any, name: str, default: str, unit: str = "b") -> int:
+    """Return a setting of bytes, such as ``"1g"``; -1 if it is negative; ``unit`` is of bare numbers."""
     text = str(session.conf.get(name, default)).strip()
     found = _SIZE.fullmatch(text)
-    return int(found[1]) * _UNITS[found[2].lower()] if found else -1
+    return int(found[1]) * _UNITS[(found[2] or unit).lower()] if found else -1
 
 
 def check_value_size(nbytes: int) -> None:
@@ -141,66 +141,24 @@ def check_result_size(session: Any, nbytes: int) -> int:
 def check_broadcast_size(session: Any, nbytes: int, max_bytes: int | None) -> None:
     """Raise FilterMemoryError if a filter does not fit beside the tasks of an executor."""
     check_value_size(nbytes)
+    check_total_size(session, nbytes, max_bytes)
+
+
+def check_total_size(session: Any, nbytes: int, max_bytes: int | None = None) -> None:
+    """Raise FilterMemoryError if filters with so many bytes do not fit beside the tasks of an executor."""
     if max_bytes is None:
         # Without a cluster, the tasks run in the process of the driver.
         name = "spark.driver.memory" if _is_local(session) else "spark.executor.memory"
-        max_bytes = read_size(session, name, "1g") // 2
-        reason = f"half of {name}"
+        memory = read_size(session, name, "1g", "m")
+        max_bytes, reason = max(memory, 0) // 2, f"half of {name}"
+        if not max_bytes:
+            return
+    elif max_bytes < 0:
+        raise ParameterError(f"max_bytes must be 0 or more, got {max_bytes}")
     else:
         reason = "max_bytes"
-    if 0 <= max_bytes < nbytes:
+    if nbytes > max_bytes:
         raise FilterMemoryError(
             f"the filter has {format_bytes(nbytes)}, and {reason} is {format_bytes(max_bytes)}: it would not "
             "fit on a worker; raise fpr, or pass max_bytes= if the workers have the memory"
         )
-
-
-def estimate_bytes(frame: Any) -> int | None:
-    """Return Spark's own estimate of a frame's bytes; None over Connect."""
-    if not is_classic(frame):
-        return None
-    return int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))  # noqa: SLF001
-
-
-def is_repeatable(frame: Any) -> bool:
-    """Return whether a frame gives the same rows each time, as far as Spark knows (True over Connect).
-
-    A limit without an order may return other rows each time, which Spark does not call nondeterministic.
-    """
-    if not is_classic(frame):
-        return True
-    plan = frame._jdf.queryExecution().optimizedPlan()  # noqa: SLF001
-    return not _find_node(plan, r"(Global|Local)?(Limit|Offset)|Tail") and _is_deterministic(plan)
-
-
-def is_narrow(frame: Any) -> bool:
-    """Return whether the first rows of each partition come without a shuffle (True over Connect)."""
-    if not is_classic(frame):
-        return True
-    plan = frame._jdf.queryExecution().optimizedPlan()  # noqa: SLF001
-    return not _find_node(
-        plan, r"Join|Aggregate|Window|Sort|Repartition\w*|Rebalance\w*|Distinct|Deduplicate"
-    )
-
-
-def runs_python(frame: Any) -> bool:
-    """Return whether the query of a classic session's frame has Python functions."""
-    plan = frame._jdf.queryExecution().optimizedPlan()  # noqa: SLF001
-    return re.search(r"Python|InPandas|InArrow|UDF", plan.toString()) is not None
-
-
-def has_hint(frame: Any) -> bool:
-    """Return whether a frame of a classic session has a hint for a join."""
-    return _find_node(frame._jdf.queryExecution().analyzed(), "ResolvedHint")  # noqa: SLF001
-
-
-def _find_node(plan: Any, names: str) -> bool:
-    """Return whether a plan has a node with one of these names."""
-    return re.search(rf"^[\s:+-]*({names})\b", plan.toString(), re.MULTILINE) is not None
-
-
-def _is_deterministic(plan: Any) -> bool:
-    children = plan.children()
-    return bool(plan.deterministic()) and all(
-        _is_deterministic(children.apply(number)) for number in range(children.size())
-    )

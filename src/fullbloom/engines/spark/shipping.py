@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 import fullbloom
@@ -49,12 +50,21 @@ def ship(name: str, *arguments: Any) -> Callable[[Iterator[Any]], Iterator[Any]]
 
 
 class TranslateErrors:
-    """Turns an executor's exception of ours into that exception on the driver; others are Spark's own."""
+    """Turns an executor's exception of ours into that exception on the driver; others are Spark's own.
+
+    Put it around an action, such as ``count()`` or ``collect()``, of a query with `contains`, `bloom_join`,
+    `find_duplicates` or `deduplicate`: these run when the action does. Functions that run at once do so by
+    themselves.
+
+    >>> with TranslateErrors():                                             # doctest: +SKIP
+    ...     visits.where(contains("customer", customers)).count()
+    """
 
     def __enter__(self) -> None: ...
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, PySparkException) and (found := find_cause(str(error))) is not None:
+        # PySpark translates most exceptions of the JVM, but not that of several stages which failed.
+        if isinstance(error, PySparkException | Py4JError) and (found := find_cause(str(error))) is not None:
             raise found from error
 
 

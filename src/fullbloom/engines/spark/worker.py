@@ -21,8 +21,10 @@ from fullbloom.errors import KeyDomainWarning, KeyTypeError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: Filters that a worker process keeps mapped.
+#: Filters that a worker process keeps mapped, and an executor as files.
 _MOST_OPEN = 16
+#: Tries to open a file that another worker may remove at the same time.
+_TRIES = 8
 _open: OrderedDict[str, Any] = OrderedDict()
 
 
@@ -85,10 +87,27 @@ def look_up(arrays: Iterator[Any], digest: str, broadcast: Any) -> Iterator[Any]
     """Yield one mark per key of each array; a null gives a null."""
     known, checked = open_shared(digest, broadcast), set[str]()
     for array in arrays:
-        if len(array) and str(array.type) not in checked:
-            check_domain(digest, array)
+        marks = known.contains_many(array)
+        if str(array.type) not in checked and marks.null_count < len(array):
+            first = marks.is_valid().index(pa.scalar(value=True)).as_py()  # a null has no type to compare
+            check_domain(digest, broadcast, array.slice(first, 1))
             checked.add(str(array.type))
-        yield known.contains_many(array)
+        yield marks
+
+
+def look_up_groups(
+    arrays: Iterator[Any], digests: list[str], broadcasts: list[Any], shift: int
+) -> Iterator[Any]:
+    """Yield one mark per long of each array, from the filter that its digits above ``shift`` choose."""
+    for array in arrays:
+        digits = array.to_numpy(zero_copy_only=False)
+        groups = digits >> shift
+        marks = hash_sets.create_marks(len(digits))
+        for group, (digest, broadcast) in enumerate(zip(digests, broadcasts, strict=True)):
+            chosen = groups == group
+            if chosen.any():
+                marks[chosen] = open_shared(digest, broadcast).contains_many(digits[chosen])
+        yield pa.array(marks)
 
 
 def sample_lookups(batches: Iterator[Any], digest: str, broadcast: Any, most: int) -> Iterator[Any]:
@@ -129,20 +148,24 @@ def answer_hashes(batches: Iterator[Any], bits: int, owner_bits: int) -> Iterato
     for owner, parts in owners.items():
         found = hash_sets.find_repeated(parts, bits - owner_bits)
         yield pa.record_batch(
-            {"owner": pa.array([owner], pa.int32()), "repeated": pa.array([found], pa.binary())}
+            {
+                "owner": pa.array([owner], pa.int32()),
+                "size": pa.array([hash_sets.read_size(found)], pa.int64()),
+                "repeated": pa.array([found], pa.binary()),
+            }
         )
 
 
 def open_shared(digest: str, broadcast: Any) -> Any:
     """Return the filter with these bytes, mapped from a file that all workers of an executor share.
 
-    The first worker writes the file atomically; without a broadcast, Spark Connect has delivered it. Spark
-    deletes the folder with the executor.
+    The first worker writes the file atomically; without a broadcast, Spark Connect has delivered it. The
+    oldest of more than 16 files is removed, which a process that has mapped it does not notice, and written
+    again if a query needs it. Spark deletes the folder with the executor.
     """
     known = _open.get(digest)
     if known is None:
-        known = fullbloom.open(_provide_file(digest, broadcast))
-        _open[digest] = known
+        known = _open[digest] = _open_file(digest, broadcast)
         if len(_open) > _MOST_OPEN:
             _open.popitem(last=False)
     _open.move_to_end(digest)
@@ -154,29 +177,53 @@ def name_file(digest: str) -> str:
     return f"fullbloom-{digest}.bloom"
 
 
+def _open_file(digest: str, broadcast: Any) -> Any:
+    for _ in range(_TRIES):
+        path = _provide_file(digest, broadcast)
+        with suppress(FileNotFoundError):  # another worker has removed it
+            return fullbloom.open(path)
+    return fullbloom.open(path)
+
+
 def _provide_file(digest: str, broadcast: Any) -> Path:
     path = Path(SparkFiles.get(name_file(digest)))
-    if broadcast is not None and not path.exists():
-        descriptor, written = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(broadcast.value)
-            Path(written).replace(path)
-        except BaseException:
-            Path(written).unlink(missing_ok=True)
-            raise
-        finally:
-            with suppress(AttributeError):
-                del broadcast._value  # noqa: SLF001 - the process would keep a second copy of the filter
+    if broadcast is None:
+        return path
+    with suppress(FileNotFoundError):
+        os.utime(path)  # the last ones to be removed are those that were needed last
+        return path
+    descriptor, written = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(broadcast.value)
+        Path(written).replace(path)
+    except BaseException:
+        Path(written).unlink(missing_ok=True)
+        raise
+    finally:
+        with suppress(AttributeError):
+            del broadcast._value  # noqa: SLF001 - the process would keep a second copy of the filter
+    if hasattr(broadcast, "_path"):  # an encrypted broadcast can be read only once
+        _remove_oldest(path.parent)
     return path
 
 
-def check_domain(digest: str, keys: Any) -> None:
-    """Raise KeyTypeError if the filter holds keys of another type, of which it would find none."""
+def _remove_oldest(folder: Path) -> None:
+    """Remove the files of filters beyond the last 16."""
+    found = []
+    for path in folder.glob(name_file("*")):
+        with suppress(FileNotFoundError):
+            found.append((path.stat().st_mtime_ns, path))
+    for _, path in sorted(found)[:-_MOST_OPEN]:
+        path.unlink(missing_ok=True)
+
+
+def check_domain(digest: str, broadcast: Any, key: Any) -> None:
+    """Raise KeyTypeError if the filter holds keys of another type than an array of one key."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", KeyDomainWarning)
         try:
             # A filter warns once, so a check needs one that has not warned yet; opening takes microseconds.
-            fullbloom.open(SparkFiles.get(name_file(digest))).contains_many(keys[:1])
+            _open_file(digest, broadcast).contains_many(key)
         except KeyDomainWarning as warning:
             raise KeyTypeError(str(warning)) from None

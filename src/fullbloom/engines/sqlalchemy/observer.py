@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from sqlalchemy.sql.elements import SavepointClause
 
+from fullbloom.engines.sqlalchemy import connections
 from fullbloom.engines.sqlalchemy.pending import Savepoint, Transaction
 
 if TYPE_CHECKING:
@@ -37,6 +38,9 @@ class Observer:
 
     The event ``commit`` precedes the commit. The next event of the connection shows that the commit
     succeeded: its return to the pool, or the next transaction. ``handle_error`` shows that it failed.
+
+    Where the outcome is unknown, keys are added: an absent key in the filter costs a query, but a missing key
+    would be a wrong no.
     """
 
     ENGINE_EVENTS = (
@@ -46,24 +50,29 @@ class Observer:
         "after_execute",
         "rollback_savepoint",
         "release_savepoint",
+        "prepare_twophase",
         "commit",
         "commit_twophase",
         "rollback",
         "rollback_twophase",
         "handle_error",
     )
-    POOL_EVENTS = ("checkin", "invalidate")
+    POOL_EVENTS = ("reset", "checkin", "invalidate")
 
-    def __init__(self, recorder: KeyRecorder, statements: Statements) -> None:
+    def __init__(self, recorder: KeyRecorder, statements: Statements, engine: Any) -> None:
         self._recorder = recorder
         self._pending = recorder.pending
         self._statements = statements
+        self._engine = engine
+        self._is_closed = False
         self._transactions: weakref.WeakKeyDictionary[Any, Transaction] = weakref.WeakKeyDictionary()
 
     def guard(self, handler: Callable[..., None]) -> Callable[..., None]:
         """Return a handler that never raises; an error makes the filter incomplete."""
 
         def call(*arguments: Any) -> None:
+            if self._is_closed:
+                return
             try:
                 handler(*arguments)
             except Exception:  # noqa: BLE001 - the caller's statement has nothing to do with it
@@ -71,13 +80,28 @@ class Observer:
 
         return call
 
+    def close(self) -> None:
+        """Forget the keys of open transactions, whose ends are not seen any more."""
+        self._is_closed = True
+        for transaction in list(self._transactions.values()):
+            self._pending.remove(*transaction.end())
+
+    def list_xids(self) -> set[str]:
+        """Return the names of the transactions in two phases whose ends will be seen."""
+        return {found.xid for found in list(self._transactions.values()) if found.xid is not None}
+
     def begin(self, connection: Any) -> None:
         """Add what a commit before this transaction left."""
-        self._settle(self._find(connection))
+        transaction = self._find(connection)
+        # After a commit that SQLite refused, its transaction is still open: SQLAlchemy sends no rollback.
+        if transaction.is_committing or not connections.is_in_transaction(connection):
+            self._settle(transaction)
+            transaction.is_seen_whole = True
 
-    def begin_twophase(self, connection: Any, _xid: object) -> None:
+    def begin_twophase(self, connection: Any, xid: object) -> None:
         """As `begin`."""
         self.begin(connection)
+        self._find(connection).xid = str(xid)
 
     def before_cursor_execute(
         self,
@@ -88,7 +112,7 @@ class Observer:
         context: Any,
         _executemany: object,
     ) -> None:
-        """Record the keys that a statement is about to write, and name savepoints."""
+        """Record the keys that a statement is about to write, commits in text, and names of savepoints."""
         if context is None:
             return
         # The event of a savepoint comes without its name.
@@ -98,13 +122,17 @@ class Observer:
             self._settle_if_idle(connection, transaction)
             transaction.savepoints.append(Savepoint(savepoint.ident))
             return
+        if self._statements.may_commit(statement, context):
+            self._expect_commit_in_text(connection, statement)
         if not self._statements.may_write(statement, context):
             return
         transaction = self._find(connection)
-        self._settle_if_idle(connection, transaction)
-        if transaction.statement is context:
+        if transaction.is_last(context):
             return  # another part of a statement that was read
-        transaction.statement = context
+        self._settle_if_idle(connection, transaction)
+        transaction.statement = weakref.ref(context)
+        if connections.is_autocommit(connection):
+            transaction.may_commit = True
         self._record(transaction, self._statements.read(context))
 
     def after_execute(
@@ -116,53 +144,83 @@ class Observer:
         _options: object,
         result: Any,
     ) -> None:
-        """Record the keys that the database generated."""
+        """Record the keys that the database generated, and add those that it committed by itself."""
         context = getattr(result, "context", None)
         transaction = self._transactions.get(connection)
-        if transaction is None or transaction.statement is not context or not transaction.last.unreadable:
+        if transaction is None or context is None or not transaction.is_last(context):
             return
-        rows = self._statements.read_generated(context)
-        if rows is not None:
-            self._record(transaction, rows)
-            self._pending.add(transaction, unreadable=-1)
+        if transaction.has_unread_statement:
+            rows = self._statements.read_generated(context)
+            if rows is not None:
+                self._record(transaction, rows)
+                self._pending.add(transaction.last, unreadable=-1)
+        if transaction.may_commit:
+            self._settle_if_idle(connection, transaction)
 
     def rollback_savepoint(self, connection: Any, name: str, _context: object) -> None:
-        """Forget the keys since a savepoint."""
-        self._pending.remove(*self._find(connection).take(name))
+        """Forget the keys since a savepoint, unless their rows may be committed already."""
+        transaction = self._find(connection)
+        self._settle_if_idle(connection, transaction)
+        if not transaction.may_commit:
+            self._pending.remove(*transaction.take(name))
 
     def release_savepoint(self, connection: Any, name: str, _context: object) -> None:
-        """Keep the keys since a savepoint, for the transaction."""
-        self._find(connection).release(name)
+        """Keep the keys since a savepoint, for the transaction. For SQLite this may be the commit."""
+        transaction = self._find(connection)
+        self._add_unseen(transaction)
+        transaction.release(name)
+
+    def prepare_twophase(self, connection: Any, _xid: object) -> None:
+        """Expect a commit by any connection, at any time."""
+        transaction = self._find(connection)
+        self._add_unseen(transaction)
+        transaction.may_commit = True
 
     def commit(self, connection: Any) -> None:
         """Expect the outcome of a commit."""
-        self._find(connection).is_committing = True
+        transaction = self._find(connection)
+        self._add_unseen(transaction)
+        transaction.is_committing = True
 
     def commit_twophase(self, connection: Any, _xid: object, _is_prepared: object) -> None:
         """As `commit`."""
         self.commit(connection)
 
     def rollback(self, connection: Any) -> None:
-        """Forget the keys of the transaction, unless its rows are committed already."""
+        """Forget the keys of the transaction, unless its rows may be committed already."""
         transaction = self._find(connection)
         self._settle_if_idle(connection, transaction)
-        self._settle(transaction, is_committed=_is_autocommit(connection))
+        may_commit = transaction.may_commit or connections.is_autocommit(connection)
+        self._settle(transaction, is_committed=may_commit)
 
-    def rollback_twophase(self, connection: Any, _xid: object, _is_prepared: object) -> None:
-        """As `rollback`."""
-        self.rollback(connection)
+    def rollback_twophase(self, connection: Any, _xid: object, is_prepared: object) -> None:
+        """As `rollback`; that of a prepared transaction may fail, and another connection may commit it."""
+        if is_prepared:
+            self._find(connection).is_rolling_back = True
+        else:
+            self.rollback(connection)
 
     def handle_error(self, context: Any) -> None:
         """Forget the keys of a commit that failed, or of a lost connection."""
-        transaction = self._transactions.get(context.connection) if context.connection is not None else None
+        connection = context.connection
+        transaction = self._transactions.get(connection) if connection is not None else None
         if transaction is None:
             return
-        if transaction.is_committing:
-            # The outcome is unknown if the connection broke. An absent key in the filter costs a query, but a
-            # missing key would be a wrong no.
-            self._settle(transaction, is_committed=context.is_disconnect)
+        if transaction.is_rolling_back:
+            self._settle(transaction, is_committed=True)
+        elif transaction.is_committing:
+            self._settle_commit(connection, transaction, context)
         elif context.is_disconnect:
-            self._settle(transaction, is_committed=False)
+            self._settle(transaction)
+
+    def reset(self, _connection: object, record: Any, _state: object) -> None:
+        """Find out what became of a transaction that ends with the return of its connection."""
+        transaction = record.info.get(self) if record is not None else None
+        if transaction is None or transaction.is_committing or transaction.is_rolling_back:
+            return
+        is_ended = connections.is_idle(record.driver_connection)  # for SQLite, by the release of a savepoint
+        if is_ended or not connections.rolls_back_on_return(self._engine.pool):
+            transaction.may_commit = True
 
     def checkin(self, _connection: object, record: Any) -> None:
         """End the transaction of a connection that returns to the pool."""
@@ -187,17 +245,44 @@ class Observer:
         """Record the keys of rows that were written; None if they cannot be read."""
         try:
             keys = [self._recorder.read_key(row) for row in rows or ()]
+            frozenset(keys)
         except Exception:  # noqa: BLE001 - normalize() failed, so these keys cannot be read either
             rows, keys = None, []
-        self._pending.add(transaction, keys, unreadable=int(rows is None))
+        transaction.has_unread_statement = rows is None
+        self._pending.add(transaction.last, keys, unreadable=int(rows is None))
+
+    def _expect_commit_in_text(self, connection: Any, statement: str) -> None:
+        transaction = self._find(connection)
+        if transaction.is_committing:
+            return  # the text is SQLAlchemy's own, for a prepared transaction
+        self._add_unseen(transaction)
+        if self._statements.commits_another(statement):
+            self._pending.add(transaction.first, unreadable=1)
+        transaction.may_commit = True
+
+    def _add_unseen(self, transaction: Transaction) -> None:
+        """Record that a transaction may have written keys before it was watched."""
+        if not transaction.is_seen_whole:
+            self._pending.add(transaction.first, unreadable=1)
+            transaction.is_seen_whole = True
+
+    def _settle_commit(self, connection: Any, transaction: Transaction, context: Any) -> None:
+        """End a transaction whose commit was sent, after an error."""
+        is_of_commit = context.statement is None and context.execution_context is None
+        if not is_of_commit or context.is_disconnect or context.sqlalchemy_exception is None:
+            # A later statement failed, or the connection, or it is not known what did.
+            self._settle(transaction, is_committed=True)
+        elif connections.is_in_transaction(connection):
+            transaction.is_committing = False  # SQLite is busy, and a later commit will include these rows
+        else:
+            self._settle(transaction, is_committed=transaction.may_commit)
 
     def _settle(self, transaction: Transaction, *, is_committed: bool | None = None) -> None:
-        """End a transaction: add its keys if it was committed, by default if a commit was sent."""
+        """End a transaction: add its keys if it was committed, by default if it may have been."""
         if is_committed is None:
-            is_committed = transaction.is_committing
-        transaction.is_committing = False
-        transaction.statement = None
-        keys, unreadable = transaction.take()
+            may_commit = transaction.may_commit and not transaction.is_rolling_back
+            is_committed = transaction.is_committing or may_commit
+        keys, unreadable = transaction.end()
         if not keys and not unreadable:
             return
         if is_committed:
@@ -206,15 +291,8 @@ class Observer:
             self._pending.remove(keys, unreadable)
 
     def _settle_if_idle(self, connection: Any, transaction: Transaction) -> None:
-        """Add what SQLite committed by itself: the release of a savepoint that began the transaction."""
+        """Add what was committed without an event: by autocommit, by the driver, with a savepoint."""
         if transaction.is_empty() or connection.invalidated:
             return
-        driver = connection.connection.driver_connection
-        if getattr(driver, "in_transaction", True) is False:
+        if connections.is_idle(connection.connection.driver_connection):
             self._settle(transaction, is_committed=True)
-
-
-def _is_autocommit(connection: Any) -> bool:
-    level = connection.get_execution_options().get("isolation_level")
-    default = getattr(connection.dialect, "_on_connect_isolation_level", None)
-    return bool((level or default) == "AUTOCOMMIT")

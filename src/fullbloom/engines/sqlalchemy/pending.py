@@ -5,7 +5,7 @@ removed here. So there is no moment at which a committed key is in neither.
 
 >>> keys = PendingKeys()
 >>> transaction = Transaction()
->>> keys.add(transaction, ["ada"])
+>>> keys.add(transaction.last, ["ada"])
 >>> "ada" in keys
 True
 >>> keys.remove(transaction.take()[0])
@@ -20,6 +20,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import weakref
     from collections.abc import Iterable
 
 
@@ -39,24 +40,59 @@ class Savepoint:
 class Transaction:
     """The savepoints of one connection's transaction, oldest first."""
 
-    __slots__ = ("is_committing", "savepoints", "statement")
+    __slots__ = (
+        "has_unread_statement",
+        "is_committing",
+        "is_rolling_back",
+        "is_seen_whole",
+        "may_commit",
+        "savepoints",
+        "statement",
+        "xid",
+    )
 
     def __init__(self) -> None:
         """Begin."""
         self.savepoints = [Savepoint()]
+        #: Its begin was seen. Otherwise it may have written rows before.
+        self.is_seen_whole = False
         #: A commit has been sent, and its outcome is not known.
         self.is_committing = False
-        #: The last statement that was read, because large ones are reported in several parts.
-        self.statement: object = None
+        #: Rows may be committed, whatever the connection reports: autocommit, commits in text, preparation.
+        self.may_commit = False
+        #: The rollback of a prepared transaction has been sent, and its outcome is not known.
+        self.is_rolling_back = False
+        #: The name of a transaction in two phases.
+        self.xid: str | None = None
+        #: The last statement that was read: large ones are reported in several parts. The reference is
+        #: weak: a statement has its connection, which could not return to the pool by itself otherwise.
+        self.statement: weakref.ref[Any] | None = None
+        #: The keys of that statement could not be read.
+        self.has_unread_statement = False
 
     @property
     def last(self) -> Savepoint:
         """The savepoint that receives keys."""
         return self.savepoints[-1]
 
+    @property
+    def first(self) -> Savepoint:
+        """The beginning of the transaction, which no rollback to a savepoint removes."""
+        return self.savepoints[0]
+
+    def is_last(self, statement: object) -> bool:
+        """Return whether a statement is the last one that was read."""
+        return self.statement is not None and self.statement() is statement
+
     def is_empty(self) -> bool:
         """Return whether nothing was written."""
         return not any(point.keys or point.unreadable for point in self.savepoints)
+
+    def end(self) -> tuple[list[Any], int]:
+        """Return the keys and the number of unreadable statements, and be the next transaction."""
+        self.is_committing = self.may_commit = self.is_rolling_back = self.has_unread_statement = False
+        self.statement = self.xid = None
+        return self.take()
 
     def release(self, name: str) -> None:
         """Merge a savepoint and all later ones into the one before it."""
@@ -96,14 +132,14 @@ class PendingKeys:
         """Return the number of distinct keys."""
         return len(self._counts)
 
-    def add(self, transaction: Transaction, keys: Iterable[Any] = (), *, unreadable: int = 0) -> None:
-        """Record keys, or statements whose keys cannot be read, in the last savepoint of a transaction."""
+    def add(self, savepoint: Savepoint, keys: Iterable[Any] = (), *, unreadable: int = 0) -> None:
+        """Record keys, or statements whose keys cannot be read, in a savepoint."""
         with self._lock:
             for key in keys:
                 self._counts[key] += 1
-                transaction.last.keys.append(key)
+                savepoint.keys.append(key)
             self._unreadable += unreadable
-            transaction.last.unreadable += unreadable
+            savepoint.unreadable += unreadable
 
     def remove(self, keys: Iterable[Any], unreadable: int = 0) -> None:
         """Remove keys and statements that a transaction has returned."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy
 from sqlalchemy import event
 
+from fullbloom.engines.sqlalchemy.connections import is_autocommit
 from fullbloom.engines.sqlalchemy.observer import Observer
 from fullbloom.engines.sqlalchemy.pending import PendingKeys
 from fullbloom.engines.sqlalchemy.statements import Statements, find_column, find_type
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
     from fullbloom.protocols import Addable
 
+#: The names of prepared transactions.
+_PREPARED = "select gid from pg_prepared_xacts where database = current_database()"
 #: Keys that wait for a filter which refuses them; beyond these all lookups go to the database.
 _MOST_UNADDED = 100_000
 
@@ -89,7 +92,10 @@ class PreCheck:
         self._is_loaded = False
         #: How often the filter became incomplete, so that a load sees it.
         self._losses = 0
+        #: Held by `watch` and `close`, so that no engine is watched twice.
+        self._watching = threading.Lock()
         self._listeners: list[tuple[Any, str, Any]] = []
+        self._observers: list[Observer] = []
 
     def watch(self, engine: Any) -> None:
         """Observe the transactions of an engine; `load` does so, too. Watching twice changes nothing.
@@ -97,51 +103,68 @@ class PreCheck:
         Statements of SQLAlchemy are read from their parameters: flushes, ``insert()`` and ``update()`` of
         both ORM and Core. A statement whose keys cannot be read so (``insert().from_select()``, an expression
         as a key, SQL as text, a change of the table's definition) makes the filter incomplete once it
-        commits: `load` again. Writes by triggers and functions of the database, through views, by cursors of
-        the driver, and by programs that do not use these engines are not seen.
+        commits: `load` again. So does the commit of a transaction that began before this call, because its
+        rows may be older. Writes by triggers and functions of the database, through views and partitions, by
+        cursors of the driver, and by programs that do not use these engines are not seen. Nor is a statement
+        that another thread has sent already, so call this before other threads write.
         """
         engine = getattr(engine, "sync_engine", engine)
         if not isinstance(engine, sqlalchemy.Engine):
             raise ParameterTypeError(f"an engine of SQLAlchemy is needed, got {type(engine).__name__}")
-        if any(target is engine for target, _, _ in self._listeners):
-            return
-        observer = Observer(self, self._statements)
-        events = [(engine, name) for name in observer.ENGINE_EVENTS]
-        for target, name in [*events, *((engine.pool, name) for name in observer.POOL_EVENTS)]:
-            listener = observer.guard(getattr(observer, name))
-            event.listen(target, name, listener)
-            self._listeners.append((target, name, listener))
+        with self._watching:
+            if any(target is engine for target, _, _ in self._listeners):
+                return
+            observer = Observer(self, self._statements, engine)
+            self._observers.append(observer)
+            events = [(engine, name) for name in observer.ENGINE_EVENTS]
+            for target, name in [*events, *((engine.pool, name) for name in observer.POOL_EVENTS)]:
+                listener = observer.guard(getattr(observer, name))
+                event.listen(target, name, listener)
+                self._listeners.append((target, name, listener))
 
     def close(self) -> None:
-        """Stop watching; from now on every lookup goes to the database."""
-        with self._lock:
-            self._is_loaded = False
-        for target, name, listener in self._listeners:
-            event.remove(target, name, listener)
-        self._listeners.clear()
+        """Stop watching; from now on every lookup goes to the database, also after a load that still runs."""
+        self.mark_incomplete()
+        with self._watching:
+            for target, name, listener in self._listeners:
+                event.remove(target, name, listener)
+            self._listeners.clear()
+            for observer in self._observers:
+                observer.close()
+            self._observers.clear()
 
     def load(self, engine: Any, *, batch: int = 50_000) -> int:
         """Watch ``engine`` and add the keys of all rows; return the number of rows with a key.
 
         Rows are read ``batch`` at a time. Lookups go to the database until the load is complete; if it fails,
-        they continue to do so. For an asynchronous engine:
+        they continue to do so, and also while PostgreSQL has prepared transactions that no watched connection
+        holds, because SQLAlchemy does not report ``commit_prepared``. For an asynchronous engine:
         ``await connection.run_sync(lambda inner: check.load(inner.engine))``.
         """
         if batch < 1:
             raise ParameterError(f"batch must be 1 or more, got {batch}")
-        self.watch(engine)
+        # Before the watch: a close after it must leave the filter incomplete.
         with self._lock:
             losses, self._is_loaded = self._losses, False
-        found = 0
+        self.watch(engine)
+        found, is_whole = 0, True
         with engine.connect() as connection:
+            if connection.dialect.name == "postgresql":
+                if is_autocommit(connection):
+                    connection.exec_driver_sql("BEGIN")  # a cursor on the server lives in a transaction
+                is_whole = {*connection.exec_driver_sql(_PREPARED).scalars()} <= self._list_xids()
             rows = connection.execution_options(yield_per=batch).execute(sqlalchemy.select(*self._columns))
             for part in rows.partitions():
                 keys = [self.read_key(tuple(row)) for row in part if None not in row]
                 self._filter.update(keys)
                 found += len(keys)
         with self._lock:
-            self._is_loaded = losses == self._losses
+            self._is_loaded = is_whole and losses == self._losses
         return found
+
+    def _list_xids(self) -> set[str]:
+        with self._watching:
+            return set().union(*(observer.list_xids() for observer in self._observers))
 
     def exists(self, session: Any, key: Any) -> bool:
         """Return whether a row with ``key`` exists, as a query of ``session`` would.
@@ -178,9 +201,9 @@ class PreCheck:
     def _ask_filter(self, values: tuple[Any, ...]) -> tuple[bool, bool]:
         """Return whether a row may exist, and whether that is so without the filter's answer."""
         try:
-            # First the pending keys: a key leaves them only once the filter has it.
+            # First the pending keys: one leaves them only once the filter has it, or is marked incomplete.
             key = self.read_key(values)
-            if not self._is_loaded or key in self.pending:
+            if key in self.pending or not self._is_loaded:
                 return True, True
             is_allowed = key in self._filter
         except Exception:  # noqa: BLE001 - whatever fails in a filter, the database can answer

@@ -126,7 +126,6 @@ def test_a_hundred_thousand_absent_keys_are_asked_a_second(page: Page, address: 
     assert 80_000 <= max(paces) <= 120_000
 
 
-@pytest.mark.long
 def test_blocked_and_classic_are_measured_as_python_measures_them(page: Page, address: str) -> None:
     bits, hashes = 512 * round(10 * 10_000 / 512), 8
     show(page, address, "blocked", bits=10, k=hashes)
@@ -142,7 +141,6 @@ def test_blocked_and_classic_are_measured_as_python_measures_them(page: Page, ad
     assert rate(fact(page, "blocked, theory")) == nearly(theory.blocked_fpr(10_000, bits, hashes))
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("n", "m"), [(3.5, 5), (5.8, 7)])
 def test_the_point_of_the_curves_is_measured_as_python_measures_it(
     page: Page, address: str, n: float, m: int

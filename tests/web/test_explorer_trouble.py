@@ -135,7 +135,6 @@ def peak_of_renderers() -> int:
     return peak
 
 
-@pytest.mark.long
 def test_a_file_of_250_megabytes_is_opened_in_bounded_memory(
     page: Page, address: str, tmp_path: Path
 ) -> None:
@@ -166,7 +165,6 @@ def test_a_file_of_250_megabytes_is_opened_in_bounded_memory(
     assert page.evaluate(longest) < 200
 
 
-@pytest.mark.long
 def test_a_file_beyond_the_bound_is_described_by_its_header(page: Page, address: str, tmp_path: Path) -> None:
     fullbloom.BloomFilter.with_shape(2_200_000_000, 7).save(tmp_path / "larger.bloom")
     show(page, address, "file")

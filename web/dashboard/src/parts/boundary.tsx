@@ -19,17 +19,20 @@ export class Boundary extends Component<{ children: ComponentChildren }, State> 
     const { reason } = this.state;
     if (reason === null) return this.props.children;
     return (
-      <p class="notice" role="alert">
-        This view stopped: <Words text={reason} most={200} plain />.{" "}
-        <button
-          type="button"
-          onClick={() => {
-            this.setState({ reason: null });
-          }}
-        >
-          Try again
-        </button>
-      </p>
+      <>
+        <h1>An error of this page</h1>
+        <p class="notice" role="alert">
+          This view stopped: <Words text={reason} most={200} plain />.{" "}
+          <button
+            type="button"
+            onClick={() => {
+              this.setState({ reason: null });
+            }}
+          >
+            Try again
+          </button>
+        </p>
+      </>
     );
   }
 }

@@ -52,7 +52,7 @@ serve: build  ## Run the filter service on 127.0.0.1; ARGS are options of `fullb
 test: $(STAMPS)/core  ## Run the Rust and the Python test suites, but for the long tests
 	PROFILE=quick scripts/test.sh -m "not long"
 
-test-all: build  ## Run every test, as continuous integration does; builds the pages first where Node can be had
+test-all: build $(STAMPS)/docs  ## Run every test, as continuous integration does; builds the pages first where Node can be had
 	@if scripts/web.sh --obtain; then $(MAKE) --no-print-directory $(STAMPS)/web && scripts/check_web.sh; \
 		else echo "test-all: what the pages need cannot be had; the tests in a browser are skipped"; fi
 	@if [[ -f web/dashboard/dist/index.html ]]; then export FULLBLOOM_PAGES=built; fi; \

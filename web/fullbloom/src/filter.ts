@@ -35,7 +35,7 @@ export interface Secret {
   readonly secret?: Uint8Array | null | undefined;
 }
 
-/** Options of `open`. */
+/** Options of `open` and `openFile`. */
 export interface OpenOptions extends Secret {
   /** For files from strangers: more bytes of cells are refused, now and when the filter grows. */
   readonly max_bytes?: number | bigint | undefined;

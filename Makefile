@@ -52,10 +52,11 @@ serve: build  ## Run the filter service on 127.0.0.1; ARGS are options of `fullb
 test: $(STAMPS)/core  ## Run the Rust and the Python test suites, but for the long tests
 	PROFILE=quick scripts/test.sh -m "not long"
 
-test-all: build  ## Run every test, as continuous integration does; builds the pages first where Node can be had
+test-all: build $(STAMPS)/docs  ## Run every test, as continuous integration does; builds the pages first where Node can be had
 	@if scripts/web.sh --obtain; then $(MAKE) --no-print-directory $(STAMPS)/web && scripts/check_web.sh; \
 		else echo "test-all: what the pages need cannot be had; the tests in a browser are skipped"; fi
-	WORKERS=$${WORKERS:-auto} scripts/test.sh
+	@if [[ -f web/dashboard/dist/index.html ]]; then export FULLBLOOM_PAGES=built; fi; \
+		WORKERS=$${WORKERS:-auto} scripts/test.sh
 
 test-interpreters: build  ## Run the tests of keys, object reads and threads on each of PYTHONS
 	scripts/interpreters.sh $(PYTHONS)
@@ -143,7 +144,7 @@ $(STAMPS)/maturin: requirements/build.txt scripts/setup.sh
 	PYTHON=$(PYTHON) scripts/setup.sh build
 	@mkdir -p $(@D) && touch $@
 
-$(STAMPS)/test: $(STAMPS)/maturin requirements/service.txt requirements/test.txt requirements/formats.txt requirements/spark.txt requirements/redisbloom.txt
+$(STAMPS)/test: $(STAMPS)/maturin requirements/service.txt requirements/test.txt requirements/formats.txt requirements/spark.txt requirements/redisbloom.txt requirements/browser.txt
 	PYTHON=$(PYTHON) scripts/setup.sh test
 	@mkdir -p $(@D) && touch $@
 

@@ -59,6 +59,7 @@ done
 command -v redis-cli >/dev/null || want redis-tools "redis-cli, with which the service is tested,"
 command -v redis-server >/dev/null || want redis-server "redis-server, on which filters in Redis are tested,"
 command -v java >/dev/null || want default-jre-headless "Java, with which filters of Spark and Guava are tested,"
+command -v chromium >/dev/null || want chromium "Chromium, in which the pages are tested,"
 .venv/bin/python -m pip install --quiet -r requirements/test.txt
 .venv/bin/python -m pip install --quiet -r requirements/formats.txt ||
     echo "setup: other packages of filters cannot be installed, and the tests that read their files are skipped"
@@ -66,10 +67,11 @@ command -v java >/dev/null || want default-jre-headless "Java, with which filter
     echo "setup: Spark cannot be installed, and the tests that compare filters with its and Guava's are skipped"
 .venv/bin/python -m pip install --quiet -r requirements/redisbloom.txt ||
     echo "setup: RedisBloom's module has no wheel for this machine, and the tests that load dumps into it are skipped"
+.venv/bin/python -m pip install --quiet -r requirements/browser.txt ||
+    echo "setup: Playwright cannot be installed, and the tests of pages in a browser are skipped"
 [[ "${1:-tools}" == test ]] && exit
 
 [[ -x $(compgen -G '/usr/lib/postgresql/*/bin/initdb' | head -n 1) ]] || command -v initdb >/dev/null ||
     want postgresql "PostgreSQL, with which the service's registry is tested,"
 
-command -v chromium >/dev/null || want chromium "Chromium, in which the pages are tested,"
 .venv/bin/python -m pip install --quiet -r requirements/dev.txt

@@ -19,7 +19,7 @@ NAMES = ["redis", "fleet", "columns", "sqlalchemy", "spark", "digits"]
 
 
 def main() -> int:
-    """Run what was asked for; all without a name."""
+    """Run the named benchmarks, or all."""
     is_recorded = "--record" in sys.argv
     wanted = [name for name in sys.argv[1:] if name != "--record"] or NAMES
     for name, _, part in (one.partition(":") for one in wanted):

@@ -13,7 +13,7 @@ import shutil
 import sys
 from typing import TYPE_CHECKING
 
-from scripts.docsite import api, explorer, service
+from scripts.docsite import api, explorer, npm, service
 from scripts.pages.blocks import DOCS
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ def main() -> int:
     """Write all pages, and remove those that are no longer there."""
     sections = {
         "api": api.render_index(),
+        "npm": npm.render_section(),
         "explorer": explorer.render_section(is_built=explorer.copy()),
         **service.render_sections(),
     }

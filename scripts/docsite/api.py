@@ -44,6 +44,7 @@ MODULES = {
     "fullbloom.recipes.scrapy": "drop duplicate requests of a Scrapy spider",
     "fullbloom.recipes.celery": "run a Celery task once per key",
     "fullbloom.recipes.textbook": "bit arrays of textbook code",
+    "fullbloom.recipes.fleet": "a filter in Redis, and one in memory while the server is away",
     "fullbloom.recipes.admission": "store objects in a cache on their second request",
     "fullbloom.recipes.blocks": "find the blocks that may have a key",
     "fullbloom.recipes.digests": "exchange the content of caches between proxies",
@@ -59,14 +60,19 @@ MODULES = {
     "fullbloom.recipes.url_check": "check URLs against a large list",
 }
 #: What classes without a row in the registry hold, and where they are explained.
-FOREIGN = (
-    "filters of other programs",
-    ":doc:`Its page </formats>` has the formats, and how each was verified.",
-)
+FOREIGN = ":doc:`Its page </formats>` has the formats, and how each was verified."
 OTHER_CLASSES = {
     "FilterBank": (
         "many filters, one for each owner",
         ":doc:`Its page </filters/bank>` explains it, with its rate.",
+    ),
+    "ForeignCuckooFilter": ("cuckoo filters of RedisBloom", FOREIGN),
+    "ForeignFilter": ("Bloom filters of other programs", FOREIGN),
+    "ForeignScalableFilter": ("growing filters of RedisBloom", FOREIGN),
+    "ForeignStaticFilter": ("xor and binary fuse filters of other programs", FOREIGN),
+    "SignatureIndex": (
+        "rows and documents that are found by their signatures",
+        ":doc:`Its guide </how-to/signatures>` shows each use, with its rate.",
     ),
 }
 GUARANTEES = {
@@ -199,7 +205,7 @@ def render_native(stub: Stub, name: str, about: str, contract: list[str]) -> str
 
 
 def list_other_classes(stub: Stub) -> list[str]:
-    """Return the public native classes that are no structure of the registry: filters of other programs."""
+    """Return the public native classes without a row in the registry; each has one in OTHER_CLASSES."""
     structures = {row["class"] for row in fullbloom.variants()}
     return [name for name in fullbloom.__all__ if name in stub.classes and name not in structures]
 
@@ -306,7 +312,7 @@ def render_pages() -> dict[str, str]:
     rows = sorted(fullbloom.variants(), key=lambda row: str(row["class"]))
     found = {f"reference/api/{row['class']}.rst": render_class(stub, row) for row in rows}
     for name in list_other_classes(stub):
-        _, about = OTHER_CLASSES.get(name, FOREIGN)
+        _, about = OTHER_CLASSES[name]
         found[f"reference/api/{name}.rst"] = render_native(stub, name, about, [])
     found["reference/api/functions.rst"] = render_functions(stub)
     return found | {f"reference/api/{name}.rst": render_module(name) for name in MODULES}
@@ -324,7 +330,7 @@ def render_index() -> str:
     more = [f"* [`{name}`](api/{name}.rst): {about}" for name, about in MODULES.items()]
     others = list_other_classes(Stub())
     more = [
-        *(f"* [`{name}`](api/{name}.rst): {OTHER_CLASSES.get(name, FOREIGN)[0]}" for name in others),
+        *(f"* [`{name}`](api/{name}.rst): {OTHER_CLASSES[name][0]}" for name in others),
         *more,
     ]
     entries = ["functions", *(str(row["class"]) for row in rows), *others, *MODULES]

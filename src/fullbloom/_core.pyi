@@ -5383,7 +5383,15 @@ def size_for(layout: str, capacity: int, fpr: float, scheme: str | None = None) 
     """(num_bits, num_hashes) of the smallest filter of `layout` and `scheme` that keeps `fpr` at `capacity` keys."""
 
 def variants() -> list[dict[str, Any]]:
-    """One dict per structure: the registry from which classes, docs, tests and choices derive."""
+    """One dict per structure: the registry from which classes, docs, tests and choices derive.
+
+    A row has the structure's number, name, class, capabilities, layouts, guarantee, law and paper, and the parameters
+    of its constructor. Constant time.
+
+    >>> import fullbloom
+    >>> [row["class"] for row in fullbloom.variants() if "count" in row["capabilities"]][:2]
+    ['CountingBloomFilter', 'SpectralBloomFilter']
+    """
 
 def watch_forks() -> None:
     """Makes every later fork wait for changes in progress; the package calls it when it is imported."""

@@ -39,19 +39,45 @@ __all__ = [
 
 
 class FullbloomError(Exception):
-    """Base class of all exceptions that Fullbloom raises."""
+    """Base class of all exceptions that Fullbloom raises.
+
+    >>> import fullbloom
+    >>> try:
+    ...     fullbloom.loads(b"no filter")
+    ... except fullbloom.FullbloomError as error:
+    ...     type(error).__name__
+    'FormatError'
+    """
 
 
 class ParameterError(FullbloomError, ValueError):
-    """A parameter is out of its range."""
+    """A parameter is out of its range.
+
+    >>> from fullbloom import BloomFilter
+    >>> BloomFilter(1000, fpr=1.5)
+    Traceback (most recent call last):
+    fullbloom.errors.ParameterError: fpr must be between 0 and 1 (exclusive), got 1.5
+    """
 
 
 class ParameterTypeError(FullbloomError, TypeError):
-    """A parameter has the wrong type."""
+    """A parameter has the wrong type.
+
+    >>> from fullbloom import BloomFilter
+    >>> BloomFilter("1000")
+    Traceback (most recent call last):
+    fullbloom.errors.ParameterTypeError: ...
+    """
 
 
 class KeyTypeError(FullbloomError, TypeError):
-    """A key's type has no canonical bytes; the message lists the types that do."""
+    """A key's type has no canonical bytes; the message lists the types that do.
+
+    >>> from fullbloom import BloomFilter
+    >>> BloomFilter(1000).add({"a"})
+    Traceback (most recent call last):
+    fullbloom.errors.KeyTypeError: ...
+    """
 
 
 class MissingExtra(FullbloomError, ModuleNotFoundError):
@@ -59,35 +85,101 @@ class MissingExtra(FullbloomError, ModuleNotFoundError):
 
 
 class MissingOperation(FullbloomError, AttributeError, TypeError):
-    """A structure does not support this method or operator; the message names one that does."""
+    """A structure does not support this method or operator; the message names one that does.
+
+    >>> from fullbloom import BloomFilter
+    >>> BloomFilter(1000).remove("a")
+    Traceback (most recent call last):
+    fullbloom.errors.MissingOperation: ...
+    """
 
 
 class FilterMemoryError(FullbloomError, MemoryError):
-    """The filter needs more memory than the machine has; raised before allocation."""
+    """The filter needs more memory than the machine has; raised before allocation.
+
+    >>> from fullbloom import BloomFilter
+    >>> BloomFilter(10**18)
+    Traceback (most recent call last):
+    fullbloom.errors.FilterMemoryError: ...
+    """
 
 
 class FilterFull(FullbloomError, OverflowError):
-    """A strict filter is at its capacity, or a growing filter cannot grow; existing keys are unaffected."""
+    """A strict filter is at its capacity, or a growing filter cannot grow; existing keys are unaffected.
+
+    >>> from fullbloom import BloomFilter
+    >>> seen = BloomFilter(1, strict=True)
+    >>> seen.add("a")
+    True
+    >>> seen.add("b")
+    Traceback (most recent call last):
+    fullbloom.errors.FilterFull: ...
+    >>> "a" in seen
+    True
+    """
 
 
 class IncompatibleFilters(FullbloomError, ValueError):
-    """Two filters cannot be combined; the message names the fields that differ."""
+    """Two filters cannot be combined; the message names the fields that differ.
+
+    >>> from fullbloom import BloomFilter
+    >>> BloomFilter(100) | BloomFilter(200)
+    Traceback (most recent call last):
+    fullbloom.errors.IncompatibleFilters: ...
+    """
 
 
 class FormatError(FullbloomError, ValueError):
-    """The bytes or the file are not a filter, are damaged, or come from a newer release."""
+    """The bytes or the file are not a filter, are damaged, or come from a newer release.
+
+    >>> import fullbloom
+    >>> data = fullbloom.BloomFilter(100).to_bytes()
+    >>> fullbloom.loads(data[:-1])
+    Traceback (most recent call last):
+    fullbloom.errors.FormatError: ...
+    """
 
 
 class ReadOnlyFilter(FullbloomError, TypeError):
-    """The filter is mapped read-only, or closed."""
+    """The filter is mapped read-only, or closed.
+
+    >>> import os, tempfile, fullbloom
+    >>> path = os.path.join(tempfile.mkdtemp(), "seen.bloom")
+    >>> fullbloom.BloomFilter(100).save(path)
+    >>> with fullbloom.open(path) as seen:
+    ...     seen.add("a")
+    Traceback (most recent call last):
+    fullbloom.errors.ReadOnlyFilter: ...
+    """
 
 
 class RemovedKeyError(FullbloomError, ValueError):
-    """A removed key cannot be added again, because the filter of removed keys cannot remove."""
+    """A removed key cannot be added again, because the filter of removed keys cannot remove.
+
+    >>> from fullbloom import BloomFilter
+    >>> from fullbloom.compose import WithRemovals
+    >>> seen = WithRemovals(BloomFilter(100), BloomFilter(100))
+    >>> seen.add("a")
+    True
+    >>> seen.remove("a")
+    >>> seen.add("a")
+    Traceback (most recent call last):
+    fullbloom.errors.RemovedKeyError: ...
+    """
 
 
 class SecretError(FullbloomError, ValueError):
-    """A secret was never retrieved, so a saved file could not be opened, or it was retrieved before."""
+    """A secret was never retrieved, so a saved file could not be opened, or it was retrieved before.
+
+    >>> from fullbloom import BloomFilter
+    >>> seen = BloomFilter(100, secret=True)
+    >>> seen.to_bytes()
+    Traceback (most recent call last):
+    fullbloom.errors.SecretError: ...
+    >>> secret = seen.take_secret()
+    >>> len(secret), len(seen.to_bytes()) > 0
+    (16, True)
+    """
 
 
 class EngineError(FullbloomError):
@@ -140,8 +232,28 @@ class KeyDomainWarning(UserWarning):
     """A lookup used keys of a type that the filter does not hold; issued once per filter.
 
     The HTTP client issues it for each such response of the service.
+
+    >>> import warnings
+    >>> from fullbloom import BloomFilter, KeyDomainWarning
+    >>> numbers = BloomFilter(100)
+    >>> numbers.update([1, 2])
+    >>> with warnings.catch_warnings(record=True) as found:
+    ...     warnings.simplefilter("always", KeyDomainWarning)
+    ...     "1" in numbers
+    False
+    >>> [one.category.__name__ for one in found]
+    ['KeyDomainWarning']
     """
 
 
 class CapacityWarning(UserWarning):
-    """A filter holds more keys than it was sized for; issued once per filter."""
+    """A filter holds more keys than it was sized for; issued once per filter.
+
+    >>> import warnings
+    >>> from fullbloom import BloomFilter, CapacityWarning
+    >>> with warnings.catch_warnings(record=True) as found:
+    ...     warnings.simplefilter("always", CapacityWarning)
+    ...     BloomFilter(10).update(range(100))
+    >>> [one.category.__name__ for one in found]
+    ['CapacityWarning']
+    """

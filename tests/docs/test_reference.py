@@ -94,6 +94,13 @@ def test_every_public_name_is_documented(name):
     assert re.search(rf"\b{name}\b", pages), f"no page mentions {name}"
 
 
+@for_each("name", [name for name in fullbloom.__all__ if not name.startswith("_")])
+def test_every_public_name_has_an_example(name):
+    assert ">>>" in (inspect.getdoc(getattr(fullbloom, name)) or ""), (
+        f"the docstring of {name} has no example"
+    )
+
+
 @for_each("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_every_public_method_is_documented(cls):
     names = [name for name in vars(cls) if not name.startswith("_") and hasattr(cls, name)]

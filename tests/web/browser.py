@@ -8,14 +8,14 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 WEB = Path(__file__).parents[2] / "web"
 #: The program: Debian's, or another that Playwright drives.
 CHROMIUM = os.environ.get("CHROMIUM") or next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
 AXE = WEB / "node_modules" / "axe-core" / "axe.min.js"
+#: True where the pages have just been built, as by `make test-all`: then it is an error if they are missing.
+ARE_BUILT = os.environ.get("FULLBLOOM_PAGES") == "built"
 _FLAGS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--enable-precise-memory-info",
@@ -34,9 +34,26 @@ def find_obstacle(page: str, file: str = "index.html") -> str | None:
 
     ``file`` is one that its build writes.
     """
-    if not (WEB / page / "dist" / file).is_file():
-        return f"web/{page} is not built; run: make web"
-    return find_missing_tool()
+    return find_missing_build(page, file) or find_missing_tool()
+
+
+def find_missing_build(page: str, file: str = "index.html") -> str | None:
+    """Return why a page, and what it is tested with, is not there; None if it is."""
+    return _find_missing(WEB / page / "dist" / file) or find_missing_axe()
+
+
+def find_missing_axe() -> str | None:
+    """Return why pages cannot be tested for accessibility; None if they can."""
+    return _find_missing(AXE)
+
+
+def _find_missing(path: Path) -> str | None:
+    if path.is_file():
+        return None
+    reason = f"{path.relative_to(WEB.parent)} is missing; run: make web"
+    if ARE_BUILT:
+        raise RuntimeError(f"{reason}, which FULLBLOOM_PAGES says has been run")
+    return reason
 
 
 def find_missing_tool() -> str | None:
@@ -46,7 +63,7 @@ def find_missing_tool() -> str | None:
     try:
         import playwright.sync_api  # noqa: F401 - whether it is installed
     except ImportError:
-        return "playwright is missing; run: pip install playwright"
+        return "playwright is missing; run: pip install -r requirements/browser.txt"
     return None
 
 
@@ -85,12 +102,21 @@ class Tab:
         assert not violations, violations
 
 
-def find_axe_violations(page: Any) -> list[str]:
+#: Options of axe-core: all rules; all but that of contrast, which takes most of its time; that one alone.
+ALL, STRUCTURE, CONTRAST = (
+    {},
+    {"rules": {"color-contrast": {"enabled": False}}},
+    {"runOnly": {"type": "rule", "values": ["color-contrast"]}},
+)
+
+
+def find_axe_violations(page: Any, options: dict[str, Any] = ALL) -> list[str]:
     """Return the rules of axe-core that a page breaks, with the elements."""
-    if not AXE.is_file():
-        pytest.skip("axe-core is missing; run: npm --prefix web ci")
-    page.evaluate(AXE.read_text("utf-8"))
-    result = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE.read_text("utf-8"))
+    result = page.evaluate(
+        "options => axe.run(document, options)", {"resultTypes": ["violations"], **options}
+    )
     return [
         f"{rule['id']}: {node['target']} {node['failureSummary']}"
         for rule in result["violations"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import time
+from pathlib import Path
 
 import pytest
 from service.conftest import new_service, service, start
@@ -12,6 +14,20 @@ from web.faulty_proxy import FaultyProxy
 __all__ = ["new_service", "service", "start"]
 
 _numbers = itertools.count()
+#: What `make test` runs where the pages are built: a test of each page, seconds in all. All others are long.
+SMOKE = {
+    "test_a_filter_is_created_with_advice_and_its_numbers_move",
+    "test_hostile_names_of_a_strange_server_are_harmless",
+    "test_words_have_the_hashes_positions_and_bits_of_python",
+    "test_every_golden_file_and_every_recipe_in_node",
+}
+
+
+def pytest_collection_modifyitems(items):
+    """Mark what takes a browser, and is no smoke test, as long."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent and item.originalname not in SMOKE:
+            item.add_marker(pytest.mark.long)
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +62,25 @@ def proxy(service):
     one = FaultyProxy(service.url)
     yield one
     one.stop()
+
+
+@pytest.fixture(scope="module")
+def shown(new_service):
+    """A service with some of everything, and samples."""
+    one = new_service(FULLBLOOM_HISTORY__EVERY="0.3", FULLBLOOM_LOG_LEVEL="warning")
+    one.create("shown", capacity=2000)
+    one.create("read:articles", kind="bank", capacity=50)
+    pairs = [[f"user-{number % 7}", number] for number in range(140)]
+    one.http.post("/v1/filters/read:articles/add", json={"keys": pairs}).raise_for_status()
+    one.create("areas", kind="spatial", capacity=100)
+    one.http.post("/v1/filters/static/freeze?kind=ribbon", json={"keys": ["ada", "alan"]}).raise_for_status()
+    one.create("over:capacity", capacity=10)
+    one.http.post("/v1/filters/over:capacity/add", json={"keys": list(range(100))}).raise_for_status()
+    for start_ in range(0, 900, 100):
+        keys = list(range(start_, start_ + 100))
+        one.http.post("/v1/filters/shown/add", json={"keys": keys}).raise_for_status()
+        time.sleep(0.4)
+    return one
 
 
 @pytest.fixture

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from urllib.parse import quote
+
 import pytest
 from web.browser import find_obstacle
 
@@ -12,8 +15,9 @@ from playwright.sync_api import expect
 
 expect.set_options(timeout=20_000)  # a busy machine
 
-__all__ = ["HOSTILE", "VIEWS", "confirm", "expect", "tile"]
+__all__ = ["HOSTILE", "NO_ANSWER", "VIEWS", "confirm", "expect", "json_of", "path_of", "tile", "try_now"]
 
+NO_ANSWER = "The service does not answer."
 VIEWS = {
     "filters": "#/",
     "filter": "#/filter/shown",
@@ -28,6 +32,21 @@ HOSTILE = {
     "controls": "a\tb\u0000c\u2028d",
     "quotes": "\"'`&amp;</q>",
 }
+
+
+def json_of(body):
+    """The body of a response and its header."""
+    return json.dumps(body).encode(), "content-type: application/json"
+
+
+def path_of(name, action):
+    """The path of a request about a filter, as a browser spells it."""
+    return f"/v1/filters/{quote(name, safe='')}/{action}"
+
+
+def try_now(page):
+    """Press the button that asks again, unless the page has just done so."""
+    page.evaluate("document.querySelector('.notice button')?.click()")
 
 
 def tile(page, label):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlencode
 
 import pytest
-from web.browser import CHROMIUM
+from web.browser import find_missing_build, find_missing_tool, launch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,16 +32,6 @@ POLICY = (
     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 )
-#: Switches without which Chromium asks hosts of its own, or needs what a container lacks.
-SWITCHES = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 SCENES = [
     "words",
     "fill",
@@ -110,8 +100,8 @@ class Served(http.server.SimpleHTTPRequestHandler):
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     """The address of the built page."""
-    if not (DIST / "index.html").exists():
-        pytest.skip("web/explorer/dist is missing; build it with: make web")
+    if (missing := find_missing_build("explorer")) is not None:
+        pytest.skip(missing)
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Served, directory=str(DIST)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}{FOLDER}"
@@ -122,16 +112,10 @@ def address() -> Iterator[str]:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Chromium."""
-    playwright = pytest.importorskip(
-        "playwright.sync_api",
-        reason="Playwright is missing; install it with: pip install -r requirements/test.txt",
-    )
-    if CHROMIUM is None:
-        pytest.skip("Chromium is missing; install it with: apt-get install chromium")
-    with playwright.sync_playwright() as running:
-        chromium = running.chromium.launch(executable_path=CHROMIUM, args=SWITCHES)
-        yield chromium
-        chromium.close()
+    if (missing := find_missing_tool()) is not None:
+        pytest.skip(missing)
+    with launch() as running:
+        yield running
 
 
 @pytest.fixture

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
+import re
+import time
 
 import pytest
 from web.dashboard import HOSTILE, VIEWS, confirm, expect, tile
@@ -228,3 +231,67 @@ def test_nothing_is_changed_by_a_get(new_tab, service, name):
     assert {method for method, _ in tab.sent} <= {"GET", "HEAD"}
     assert json.dumps(service.http.get("/v1/filters?limit=1000").json()["filters"]) == state
     assert {url.split("/")[2] for _, url in tab.sent} == {service.url.split("/")[2]}
+
+
+def read_rate(text):
+    """A rate as the page writes it, as a number."""
+    digits = text.replace("\u00a0", " ").removesuffix(" %")
+    return float(digits) / (100 if text.endswith("%") else 1)
+
+
+def test_rates_under_more_load_are_the_services_and_marked_beyond_the_target(tab, service):
+    service.create("loaded", capacity=1000, fpr=0.01, keyed=False, seed=1)
+    page = tab.open("#/filter/loaded")
+    expect(page.get_by_text("The filter holds no key yet")).to_be_visible()
+    body = {"keys": [f"key-{number}" for number in range(800)]}
+    service.http.post("/v1/filters/loaded/add", json=body).raise_for_status()
+    rows = page.get_by_role("table", name="False-positive rate by load").locator("tbody tr")
+    expect(rows).to_have_count(3, timeout=15_000)
+    rates = service.http.get("/v1/filters/loaded/rates").json()["rates"]
+    assert [rate["load"] for rate in rates] == [1, 2, 4]
+    expect(rows.first.locator("td").first).to_have_text(f"{rates[0]['keys']:,}", timeout=15_000)
+    for row, rate in zip(rows.all(), rates, strict=True):
+        cells = row.locator("th, td").all_inner_texts()
+        assert cells[0] == f"{rate['load']}\u00d7"
+        assert cells[1] == f"{rate['keys']:,}"
+        assert read_rate(cells[2]) == pytest.approx(rate["fpr"], rel=0.01)
+        assert float(cells[3].replace(",", "")) == pytest.approx(1 / rate["fpr"], rel=0.03)
+        assert ("over" in row.get_attribute("class")) == (rate["fpr"] > 0.0101)
+    assert rates[0]["fpr"] < 0.01 < rates[1]["fpr"]
+
+
+def test_when_a_filter_is_full_follows_from_the_pace_of_its_samples(new_service, new_tab):
+    one = new_service(FULLBLOOM_HISTORY__EVERY="0.3")
+    one.create("paced", capacity=20_000)
+    for start in range(0, 4000, 200):
+        keys = list(range(start, start + 200))
+        one.http.post("/v1/filters/paced/add", json={"keys": keys}).raise_for_status()
+        time.sleep(0.4)
+    page = new_tab(one.url).open("#/filter/paced")
+    sentence = page.get_by_text("At the pace of the last hour").inner_text().replace("\u00a0", " ")
+    info = one.http.get("/v1/filters/paced").json()
+    samples = one.http.get("/v1/filters/paced/history").json()["samples"]
+    first = min(samples, key=lambda sample: sample["sampled_at"])
+    pace = 1000 * (info["new"] - first["new"]) / (time.time() * 1000 - first["sampled_at"])
+    left = (info["capacity"] - info["num_added"]) / pace
+    found = re.search(
+        r"hour, ([\d.]+) keys a second, it is full in (\d+) (second|minute)s?, at ([\d:]+)\.", sentence
+    )
+    print(f"{sentence} By hand: {pace:.0f} keys a second, {left:.0f} s")
+    assert float(found[1]) == pytest.approx(pace, rel=0.15)
+    seconds = int(found[2]) * {"second": 1, "minute": 60}[found[3]]
+    assert abs(seconds - left) <= 0.15 * left + 30  # whole minutes
+    at = dt.datetime.now(dt.UTC).astimezone() + dt.timedelta(seconds=left)
+    shown = dt.datetime.combine(at.date(), dt.time.fromisoformat(found[4]), tzinfo=at.tzinfo)
+    assert abs((shown - at).total_seconds()) <= 0.15 * left + 10
+    # Full, at rest, static, and kinds that never fill up.
+    for number in range(4, 40):
+        keys = [f"{number}-{key}" for key in range(500)]
+        one.http.post("/v1/filters/paced/add", json={"keys": keys}).raise_for_status()
+    expect(page.get_by_text("it is full. Build a larger one")).to_be_visible(timeout=20_000)
+    one.create("forgets", kind="rolling")
+    page.goto(f"{one.url}/#/filter/forgets")
+    expect(page.get_by_text("It forgets its oldest keys")).to_be_visible()
+    one.create("grows", kind="scalable")
+    page.goto(f"{one.url}/#/filter/grows")
+    expect(page.get_by_text("It grows beyond its first size")).to_be_visible()

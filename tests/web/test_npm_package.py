@@ -12,6 +12,7 @@ import http.server
 import json
 import operator
 import random
+import re
 import shutil
 import struct
 import subprocess
@@ -209,6 +210,45 @@ def test_every_golden_file_and_every_recipe_in_node(node: str, expected: Path) -
     )
     print(done.stdout[-6000:])
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+
+
+#: Runs before the blocks of the README: the file that one of them fetches, and a check of what comments say.
+PROLOGUE = """
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+globalThis.fetch = async (path) => {
+  assert.equal(path, "/leaked-passwords.bloom");
+  return new Response(readFileSync(process.env.LEAKED));
+};
+let checked = 0;
+const check = (value, wanted) => { assert.deepEqual(value, wanted); checked++; };
+"""
+EPILOGUE = "\nconsole.log(`${checked} checked`);\n"
+
+
+def run_readme(node: str, folder: Path) -> str:
+    """Run the JavaScript of the README, each value that a comment shows compared; return what it prints."""
+    text = (PACKAGE / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```js\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert len(blocks) >= 2
+    shown = re.compile(r"^(?!const|import|await)(.+?); // (true|false|\[[^\]]*\])(?:[:;].*)?$", re.MULTILINE)
+    code = "".join(shown.sub(r"check(\1, \2);", block) for block in blocks)
+    # Imports of one name in two blocks are one.
+    names = sorted({name for found in re.findall(r"import \{(.*?)\}", code) for name in found.split(",")})
+    code = re.sub(r"^import .*\n", "", code, flags=re.MULTILINE)
+    program = folder / "readme.mjs"
+    source = f'import {{ {", ".join(name.strip() for name in names)} }} from "{PACKAGE}/dist/node.js";'
+    program.write_text(source + PROLOGUE + code + EPILOGUE, encoding="utf-8")
+    leaked = folder / "leaked.bloom"
+    fullbloom.BinaryFuseFilter.build(["123456", "qwerty"], 1e-6).save(leaked)
+    environment = {"LEAKED": str(leaked), "PATH": str(Path(node).parent)}
+    done = subprocess.run([node, str(program)], env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_javascript_of_the_readme_gives_what_it_says(node: str, tmp_path: Path) -> None:
+    assert run_readme(node, tmp_path) == "4 checked\n"
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):

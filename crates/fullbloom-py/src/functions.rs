@@ -167,6 +167,13 @@ pub(crate) fn loads<'py>(
 }
 
 /// One dict per structure: the registry from which classes, docs, tests and choices derive.
+///
+/// A row has the structure's number, name, class, capabilities, layouts, guarantee, law and paper, and the parameters
+/// of its constructor. Constant time.
+///
+/// >>> import fullbloom
+/// >>> [row["class"] for row in fullbloom.variants() if "count" in row["capabilities"]][:2]
+/// ['CountingBloomFilter', 'SpectralBloomFilter']
 #[pyfunction]
 #[pyo3(signature = () -> "list[dict[str, Any]]")]
 pub(crate) fn variants(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {

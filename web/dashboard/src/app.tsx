@@ -3,11 +3,13 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import { parseAddress, type View } from "./lib/address";
+import { formatAddress, parseAddress, type View } from "./lib/address";
+import { backoff } from "./lib/backoff";
 import { formatBytes, plural } from "./lib/format";
+import { Boundary } from "./parts/boundary";
 import { AskToken } from "./parts/token";
 import { Words } from "./parts/words";
-import { Service } from "./service/client";
+import { Service, toProblem } from "./service/client";
 import { about, type Kind, kinds as decodeKinds } from "./service/types";
 import { usePolled } from "./state/polled";
 import { type Session, SessionContext, useSession } from "./state/session";
@@ -51,12 +53,26 @@ export function App(): JSX.Element {
     setSentence(text);
   }, []);
   useEffect(() => {
-    service.send("v1/kinds", { decode: decodeKinds }).then(
-      ({ data }) => {
-        setKinds(data.kinds);
-      },
-      () => undefined, // the views say what is wrong; without the kinds they leave some words out
-    );
+    const control = new AbortController();
+    let timer: number | undefined;
+    const load = (failures: number): void => {
+      service.send("v1/kinds", { decode: decodeKinds, signal: control.signal }).then(
+        ({ data }) => {
+          setKinds(data.kinds);
+        },
+        (error: unknown) => {
+          // The views say what is wrong; without the kinds they leave some words and buttons out.
+          const { status, retryAfter } = toProblem(error);
+          if (control.signal.aborted || status === 401) return;
+          timer = window.setTimeout(load, backoff(failures, retryAfter, Math.random()), failures + 1);
+        },
+      );
+    };
+    load(1);
+    return () => {
+      control.abort();
+      window.clearTimeout(timer);
+    };
   }, [service, generation]);
   const session: Session = useMemo(
     () => ({ service, generation, kinds, useToken, announce }),
@@ -87,7 +103,9 @@ export function App(): JSX.Element {
             </>
           )}
         </div>
-        <Current view={view} />
+        <Boundary key={formatAddress(view)}>
+          <Current view={view} />
+        </Boundary>
       </Frame>
       {asked !== "no" && (
         <AskToken

@@ -37,10 +37,13 @@ type Loaded =
   | { readonly state: "failed"; readonly reason: string };
 
 /** Loads the core and the file of a scene. */
-function useScene(entry: Entry): Loaded {
+function useScene(entry: Entry): { loaded: Loaded; again: () => void } {
   const [loaded, setLoaded] = useState<Loaded>({ state: "loading" });
+  const [attempt, setAttempt] = useState(0);
+  const again = useCallback(() => { setAttempt((before) => before + 1); }, []);
   useEffect(() => {
     let wanted = true;
+    setLoaded({ state: "loading" });
     Promise.all([entry.load(), loadCore()]).then(
       ([{ scene }]) => {
         if (wanted) setLoaded({ state: "ready", name: entry.name, scene });
@@ -51,8 +54,14 @@ function useScene(entry: Entry): Loaded {
       },
     );
     return () => { wanted = false; };
-  }, [entry]);
-  return loaded.state === "ready" && loaded.name !== entry.name ? { state: "loading" } : loaded;
+  }, [entry, attempt]);
+  const isFailed = loaded.state === "failed";
+  useEffect(() => {
+    if (!isFailed) return;
+    window.addEventListener("online", again);
+    return () => { window.removeEventListener("online", again); };
+  }, [isFailed, again]);
+  return { loaded: loaded.state === "ready" && loaded.name !== entry.name ? { state: "loading" } : loaded, again };
 }
 
 /** A scene with the values of the address. */
@@ -160,7 +169,7 @@ function Scenes({ now }: { now: Entry }): VNode {
 export function App(): VNode {
   const fragment = useAddress();
   const entry = current();
-  const loaded = useScene(entry);
+  const { loaded, again } = useScene(entry);
   const heading = useRef<HTMLHeadingElement>(null);
   const [first, setFirst] = useState(entry.name);
   const menu = useRef<HTMLDetailsElement>(null);
@@ -211,8 +220,8 @@ export function App(): VNode {
         {loaded.state === "loading" && <p class="waiting" role="status">Loading the filters …</p>}
         {loaded.state === "failed" && (
           <p class="trouble" role="alert">
-            The scene did not load: {loaded.reason}. Reload the page when the connection is back; this scene needs
-            JavaScript modules and WebAssembly.
+            The scene did not load: {loaded.reason}. It needs JavaScript modules and WebAssembly.{" "}
+            <button type="button" class="plain" onClick={again}>Try again</button>
           </p>
         )}
         {loaded.state === "ready" && <Stage key={entry.name} entry={entry} scene={loaded.scene} fragment={fragment} />}

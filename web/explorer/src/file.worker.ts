@@ -1,16 +1,17 @@
 /** Opens a filter file away from the page, whose tab answers whatever the file is. */
 
-import { type Filter, FullbloomError, type Info, init, kinds, open } from "fullbloom";
+import { type Filter, FullbloomError, type Info, init, kinds, openFile } from "fullbloom";
 
 import { Container, TAG, readHeader } from "./core/container.js";
+import { loading } from "./core/loading.js";
 import { type FileReply, type FileRequest, type KeyAnswer, MOST_BYTES, parseSecret } from "./file.js";
 import { bytes } from "./numbers.js";
 
 /** Header and tables, at most: 65,535 parameters and sections. */
 const MOST_HEAD = 64 + 65_535 * 48;
 
-const ready = init();
-ready.then(() => { self.postMessage("ready"); }, () => { self.postMessage("ready"); });
+// Early, so that it is there without the network. A load that fails is tried again when a file comes.
+init().then(() => { self.postMessage("ready"); }, () => { self.postMessage("ready"); });
 let filter: Filter | undefined;
 /** A file that waits for its secret. */
 let waiting: Blob | undefined;
@@ -43,7 +44,7 @@ async function describe(file: Blob): Promise<Record<string, Info>> {
 }
 
 /** Opens a file, or says why not. */
-async function openFile(id: number, file: Blob, secret: string | undefined): Promise<void> {
+async function openChosen(id: number, file: Blob, secret: string | undefined): Promise<void> {
   filter?.free();
   filter = undefined;
   const header = readHeader(new Uint8Array(await file.slice(0, 64).arrayBuffer()));
@@ -75,8 +76,8 @@ async function openFile(id: number, file: Blob, secret: string | undefined): Pro
       return;
     }
   }
-  await ready;
-  filter = open(await file.arrayBuffer(), { ...(key === undefined ? {} : { secret: key }), max_bytes: 2 * MOST_BYTES });
+  await loading(init());
+  filter = await openFile(file, { ...(key === undefined ? {} : { secret: key }), max_bytes: 2 * MOST_BYTES });
   waiting = undefined;
   send({ id, is: "filter", info: { ...filter.info() }, size: file.size });
 }
@@ -99,7 +100,7 @@ function ask(id: number, keys: readonly (string | bigint)[]): void {
 
 async function work(request: FileRequest): Promise<void> {
   try {
-    if (request.do === "open") await openFile(request.id, request.secret === undefined ? request.file : (waiting ?? request.file), request.secret);
+    if (request.do === "open") await openChosen(request.id, request.secret === undefined ? request.file : (waiting ?? request.file), request.secret);
     else ask(request.id, request.keys);
   } catch (error) {
     send({ id: request.id, is: "refused", reason: sentence(error) });

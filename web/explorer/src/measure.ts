@@ -1,6 +1,8 @@
 /** Measurements of false-positive rates, made by a worker. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useCallback, useEffect, useState } from "preact/hooks";
+
+import { firstMessage } from "./core/loading.js";
 
 /** What is measured: a filter of this shape with so many keys. */
 export interface Measurement {
@@ -31,36 +33,48 @@ export interface MeasureResult {
   readonly reason?: string;
 }
 
-/** Worker that measures; started by whoever first needs it. */
+/** Called with each result of a measurement. */
+type Listen = (result: MeasureResult) => void;
+
+/** A worker that measures; started by whoever first needs it, and again after it failed to start. */
 class Meter {
-  readonly #worker = new Worker(new URL("./measure.worker.ts", import.meta.url), { type: "module" });
+  #worker: Worker | undefined;
   #id = 0;
-  #listen: ((result: MeasureResult) => void) | undefined;
+  #listen: Listen | undefined;
+  #loaded: Promise<void> = Promise.resolve();
 
-  /** Fulfilled when the worker has loaded all that it needs. */
-  readonly ready: Promise<void>;
-
-  constructor() {
-    this.ready = new Promise((resolve) => {
-      this.#worker.addEventListener("message", ({ data }: MessageEvent<MeasureResult | "ready">) => {
-        if (data === "ready") resolve();
-        else if (data.id === this.#id) this.#listen?.(data);
-      });
-      this.#worker.addEventListener("error", (event) => {
-        resolve();
-        this.#listen?.({ id: this.#id, trials: 0, hits: 0, fill: 0, fpr: 0, reason: event.message || "the worker did not start" });
-      });
-    });
+  /** Fulfilled when the worker has loaded all that it needs, or failed to. */
+  load(): Promise<void> {
+    this.#start();
+    return this.#loaded;
   }
 
   /** Measures; what was measured before stops. */
-  measure(measurement: Measurement, listen: (result: MeasureResult) => void): () => void {
+  measure(measurement: Measurement, listen: Listen): () => void {
     const id = ++this.#id;
     this.#listen = listen;
-    this.#worker.postMessage({ ...measurement, id } satisfies MeasureRequest);
+    this.#start().postMessage({ ...measurement, id } satisfies MeasureRequest);
     return () => {
-      if (this.#id === id) this.#worker.postMessage({ ...measurement, id: ++this.#id, items: 0, trials: 0 });
+      if (this.#id === id) this.#worker?.postMessage({ ...measurement, id: ++this.#id, items: 0, trials: 0 });
     };
+  }
+
+  #start(): Worker {
+    if (this.#worker !== undefined) return this.#worker;
+    const worker = new Worker(new URL("./measure.worker.ts", import.meta.url), { type: "module" });
+    worker.addEventListener("message", ({ data }: MessageEvent<MeasureResult | "ready">) => {
+      if (data !== "ready" && data.id === this.#id) this.#listen?.(data);
+    });
+    worker.addEventListener("error", (event) => {
+      // A worker whose script did not load never answers: the next measurement starts another.
+      worker.terminate();
+      if (this.#worker === worker) this.#worker = undefined;
+      const reason = event.message || "the worker that measures did not load; try again when the connection is back";
+      this.#listen?.({ id: this.#id, trials: 0, hits: 0, fill: 0, fpr: 0, reason });
+    });
+    this.#loaded = firstMessage(worker);
+    this.#worker = worker;
+    return worker;
   }
 }
 
@@ -72,10 +86,22 @@ export function meter(at = 0): Meter {
   return meters[at] as Meter;
 }
 
-/** The latest result of a measurement, which begins again when `measurement` changes. */
-export function useMeasurement(measurement: Measurement, at = 0): MeasureResult | undefined {
+/** A measurement under way. */
+export interface Measured {
+  /** The latest result; none before the first. */
+  readonly result: MeasureResult | undefined;
+  /** The share of absent keys that were found so far; none before the first. */
+  readonly rate: number | undefined;
+  /** Begins again, after it failed. */
+  readonly again: () => void;
+}
+
+/** The measurement of a shape, which begins again when the shape changes, and when a connection is back after a failure. */
+export function useMeasurement(measurement: Measurement, at = 0): Measured {
   const [result, setResult] = useState<MeasureResult>();
+  const [attempt, setAttempt] = useState(0);
   const { layout, numBits, numHashes, items, trials } = measurement;
+  const again = useCallback(() => { setAttempt((before) => before + 1); }, []);
   useEffect(() => {
     setResult(undefined);
     // A slider that moves asks for many; only the one where it rests is measured.
@@ -85,6 +111,12 @@ export function useMeasurement(measurement: Measurement, at = 0): MeasureResult 
       clearTimeout(timer);
       stop?.();
     };
-  }, [layout, numBits, numHashes, items, trials, at]);
-  return result;
+  }, [layout, numBits, numHashes, items, trials, at, attempt]);
+  const isStopped = result?.reason !== undefined;
+  useEffect(() => {
+    if (!isStopped) return;
+    window.addEventListener("online", again);
+    return () => { window.removeEventListener("online", again); };
+  }, [isStopped, again]);
+  return { result, rate: result === undefined || result.trials === 0 ? undefined : result.hits / result.trials, again };
 }

@@ -5,6 +5,7 @@ import { type Filter, init } from "fullbloom";
 import core from "virtual:core";
 
 import { withShape } from "./core/filters.js";
+import { loading } from "./core/loading.js";
 import type { MeasureRequest, MeasureResult } from "./measure.js";
 
 /** Keys of one slice, and milliseconds between slices: 100,000 a second. */
@@ -13,8 +14,8 @@ const PAUSE = 50;
 /** Absent keys begin here: integers that no scene adds. */
 const ABSENT = 2 ** 40;
 
-const ready = init(core);
-ready.then(() => { self.postMessage("ready"); }, () => { self.postMessage("ready"); });
+// Early, so that it is there without the network. A load that fails is tried again by whoever needs it.
+init(core).then(() => { self.postMessage("ready"); }, () => { self.postMessage("ready"); });
 let latest = -1;
 
 /** Sends to the page. */
@@ -29,9 +30,9 @@ function integers(start: number, length: number): number[] {
 
 /** Asks for absent keys until another request comes, or enough were asked for. */
 async function run(request: MeasureRequest): Promise<void> {
-  await ready;
   let filter: Filter | undefined;
   try {
+    await loading(init(core));
     filter = withShape(request);
     for (let at = 0; at < request.items; at += SLICE) {
       filter.addMany(integers(at, Math.min(SLICE, request.items - at)));

@@ -1,7 +1,7 @@
 /** Filters of every kind behind one class. */
 
 import { Handle, KeySet, Operation, kinds as rows } from "../wasm/fullbloom_wasm.js";
-import { ParameterError, ParameterTypeError, guard } from "./errors.js";
+import { ParameterError, ParameterTypeError, guard, translate } from "./errors.js";
 import { type Key, each, writeKey, writeText } from "./keys.js";
 import { staging } from "./module.js";
 
@@ -35,7 +35,7 @@ export interface Secret {
   readonly secret?: Uint8Array | null | undefined;
 }
 
-/** Options of `open`. */
+/** Options of `open` and `openFile`. */
 export interface OpenOptions extends Secret {
   /** For files from strangers: more bytes of cells are refused, now and when the filter grows. */
   readonly max_bytes?: number | bigint | undefined;
@@ -343,6 +343,22 @@ export function create(kind: string, parameters: Parameters = {}): Filter {
   } finally {
     first.free();
     second.free();
+  }
+}
+
+/**
+ * The filter in a file that somebody chose or that was fetched as a `Blob`: read part by part, so that it lies in memory
+ * twice while it is opened and once afterwards. `open` of all its bytes needs three times its size.
+ */
+export async function openFile(file: Blob, options: OpenOptions = {}): Promise<Filter> {
+  if (!(file instanceof Blob)) throw new ParameterTypeError(`file must be a Blob, got ${typeof file}`);
+  const secret = bytesOf(options.secret);
+  try {
+    return new Filter(
+      await staging().lendFile(file, (batch) => Handle.open(batch, file.size, secret, options.max_bytes)),
+    );
+  } catch (thrown) {
+    throw translate(thrown);
   }
 }
 

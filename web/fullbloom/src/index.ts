@@ -33,6 +33,7 @@ export {
   hashKey,
   kinds,
   open,
+  openFile,
 } from "./filter.js";
 export { type Key, Float } from "./keys.js";
 export { type Source, init, initSync } from "./module.js";

@@ -6,6 +6,9 @@ import { FullbloomError, guard } from "./errors.js";
 /** Where the module comes from: an address, a response, its bytes, or the compiled module. */
 export type Source = string | URL | Response | Promise<Response> | BufferSource | WebAssembly.Module;
 
+/** Bytes of a file that are read at once. */
+const PART = 1 << 20;
+
 let memory: WebAssembly.Memory | undefined;
 let loading: Promise<void> | undefined;
 
@@ -31,6 +34,15 @@ export function init(source?: Source): Promise<void> {
 /** Loads the module from its bytes, at once: for workers and servers. Browsers refuse large modules on a page's thread. */
 export function initSync(source: BufferSource | WebAssembly.Module): void {
   memory ??= loadSync({ module: source }).memory;
+}
+
+/** A reader into one buffer; where files have none, another one, which takes no notice of the buffer. */
+function readerOf(stream: ReadableStream<Uint8Array>): ReadableStreamBYOBReader {
+  try {
+    return stream.getReader({ mode: "byob" });
+  } catch {
+    return stream.getReader() as unknown as ReadableStreamBYOBReader;
+  }
 }
 
 /** The memory of keys and answers. Each `room` call may move it, so addresses are read again behind it. */
@@ -108,6 +120,29 @@ class Staging {
     try {
       const start = batch.bytes(bytes.length);
       this.bytes.set(bytes, start);
+      return work(batch);
+    } finally {
+      batch.free();
+    }
+  }
+
+  /**
+   * Reads a file into a memory of its own, part by part, for the time of `work`. All parts come in one buffer: of buffers
+   * of their own, Chromium kept as many bytes as the file has.
+   */
+  async lendFile<T>(file: Blob, work: (batch: Batch) => T): Promise<T> {
+    const batch = new Batch();
+    const reader = readerOf(file.stream());
+    try {
+      const start = batch.bytes(file.size);
+      let [at, buffer] = [start, new ArrayBuffer(PART)];
+      for (;;) {
+        const { value } = await reader.read(new Uint8Array(buffer));
+        if (value === undefined || value.length === 0 || at + value.length > start + file.size) break;
+        this.bytes.set(value, at);
+        at += value.length;
+        buffer = value.buffer;
+      }
       return work(batch);
     } finally {
       batch.free();

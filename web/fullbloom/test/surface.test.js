@@ -1,11 +1,12 @@
 /** What the package does without Python beside it. */
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import * as fullbloom from "fullbloom";
 
-const { Float, KeyTypeError, MissingOperation, ParameterError, ParameterTypeError, create, hashKey, kinds, open } = fullbloom;
+const { Float, KeyTypeError, MissingOperation, ParameterError, ParameterTypeError, create, hashKey, kinds, open, openFile } = fullbloom;
 
 test("types of keys are apart, and the same in a batch", () => {
   const filter = create("bloom", { capacity: 1000, fpr: 1e-6 });
@@ -110,6 +111,76 @@ test("parameters are refused with a sentence", () => {
   const strict = create("bloom", { capacity: 1, strict: true });
   strict.add("a");
   assert.throws(() => strict.addMany(["b", "c"]), fullbloom.FilterFull);
+});
+
+test("large filters are created, opened and copied", () => {
+  for (const [kind, capacity] of [["bloom", 5_000_000], ["bloom", 100_000_000], ["cuckoo", 10_000_000], ["counting", 5_000_000]]) {
+    const filter = create(kind, { capacity });
+    assert.ok(filter.info().nbytes > 4 << 20);
+    filter.addMany(["a", "b"]);
+    const copy = filter.copy();
+    const bytes = filter.toBytes();
+    filter.free();
+    const opened = open(bytes);
+    assert.deepEqual(opened.hasMany(["a", "b", "c"]), [true, true, false]);
+    assert.deepEqual(copy.hasMany(["a", "b", "c"]), [true, true, false]);
+    for (const one of [copy, opened]) one.free();
+  }
+  const growing = create("scalable", { initial_capacity: 3_000_000 });
+  growing.addMany(Array.from({ length: 4_000_000 }, (_, i) => i));
+  assert.ok(growing.info().nbytes > 8 << 20);
+  growing.free();
+  // What no tab has is refused by a sentence, and the module goes on.
+  assert.throws(() => create("bloom", { capacity: 3e9 }), fullbloom.FilterMemoryError);
+  assert.ok(create("bloom", { capacity: 10 }).add("a"));
+});
+
+test("a file is opened part by part, as its bytes are", async () => {
+  const large = create("bloom", { capacity: 5_000_000 });
+  large.addMany(["a", "b"]);
+  for (const filter of [large, create("cuckoo", { capacity: 10 })]) {
+    const bytes = filter.toBytes();
+    const opened = await openFile(new Blob([bytes]));
+    assert.deepEqual(opened.toBytes(), bytes);
+    // Other work between two parts may move the memory.
+    const both = await Promise.all([openFile(new Blob([bytes])), openFile(new Blob([bytes])), create("bloom", { capacity: 1e8 })]);
+    for (const one of both.slice(0, 2)) assert.deepEqual(one.toBytes(), bytes);
+  }
+  const bytes = large.toBytes();
+  // A browser whose files are no streams of bytes.
+  const plain = new Blob([bytes]);
+  plain.stream = () => new ReadableStream({
+    start: (controller) => {
+      for (let at = 0; at < bytes.length; at += 99_999) controller.enqueue(bytes.slice(at, at + 99_999));
+      controller.close();
+    },
+  });
+  assert.deepEqual((await openFile(plain)).toBytes(), bytes);
+  // One that gives more, or fewer, bytes than it has said.
+  plain.stream = () => new Blob([bytes.subarray(9), bytes]).stream();
+  await assert.rejects(openFile(plain), fullbloom.FormatError);
+  plain.stream = () => new Blob([bytes.subarray(0, 5000)]).stream();
+  await assert.rejects(openFile(plain), fullbloom.FormatError);
+  await assert.rejects(openFile(new Blob([bytes.subarray(0, -1)])), fullbloom.FormatError);
+  await assert.rejects(openFile(new Blob([])), fullbloom.FormatError);
+  await assert.rejects(openFile(new Blob([bytes]), { max_bytes: 1 }), fullbloom.FilterMemoryError);
+  await assert.rejects(openFile(bytes), ParameterTypeError);
+  const secret = new Uint8Array(16).fill(7);
+  const keyed = new Blob([create("bloom", { capacity: 10, secret }).toBytes()]);
+  assert.ok((await openFile(keyed, { secret })).kind === "bloom");
+  await assert.rejects(openFile(keyed), fullbloom.FullbloomError);
+});
+
+test("files that are no filter of the registry are refused by name", () => {
+  const golden = new URL("../../../tests/golden/", import.meta.url);
+  for (const [name, held] of [["banks/bank.bloom", "FilterBank"], ["signatures/flat.bloom", "SignatureIndex"]]) {
+    const bytes = readFileSync(new URL(name, golden));
+    assert.throws(() => open(bytes), (error) => {
+      assert.ok(error instanceof fullbloom.FormatError);
+      assert.equal(error.message, `the file holds a ${held}; the Python package opens it, with fullbloom.open()`);
+      return true;
+    });
+  }
 });
 
 test("damaged files give an error, whatever the damage", () => {

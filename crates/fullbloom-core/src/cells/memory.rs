@@ -12,8 +12,8 @@ use crate::error::{Error, Result};
 use crate::isa::Isa;
 
 /// From this size on, memory comes in 2 MiB pages if the kernel has them: batch lookups gain 1.4x at 128 MB and 2x at
-/// 1.2 GB, and nothing below the size of the L2 cache.
-const HUGE_FROM_BYTES: usize = 4 << 20;
+/// 1.2 GB, and nothing below the size of the L2 cache. WebAssembly has no pages to map: all of its memory is the allocator's.
+const HUGE_FROM_BYTES: usize = if cfg!(target_family = "wasm") { usize::MAX } else { 4 << 20 };
 /// Bytes of a huge page.
 const HUGE_PAGE_BYTES: u64 = 2 << 20;
 /// Bytes that the kernel supplies in one call: two huge pages.

@@ -22,6 +22,16 @@ describe("addresses", () => {
     },
   );
 
+  it("exist for names and searches that are no text, whose lost halves of characters are replaced", () => {
+    expect(formatAddress({ view: "filter", name: "a\ud800b" })).toBe("#/filter/a%EF%BF%BDb");
+    expect(formatAddress({ view: "filter", name: "\udc00" })).toBe("#/filter/%EF%BF%BD");
+    const query = { ...FIRST_QUERY, search: "\ud83d" };
+    expect(formatAddress({ view: "filters", query })).toBe("#/?search=%EF%BF%BD");
+    // A search is cut between characters.
+    const long = parseAddress(`#/?search=${"x".repeat(127)}😀`);
+    expect(long).toEqual({ view: "filters", query: { ...FIRST_QUERY, search: "x".repeat(127) } });
+  });
+
   it("never hold more than the service takes", () => {
     const hostile = `#/?search=${"x".repeat(10_000)}&sort=__proto__&order=sideways&page=1e99`;
     expect(parseAddress(hostile)).toEqual({ view: "filters", query: { ...FIRST_QUERY, search: "x".repeat(128) } });

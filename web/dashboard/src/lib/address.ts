@@ -1,5 +1,7 @@
 /** The views of the dashboard, and their addresses: all state that is worth a link is in the fragment. */
 
+import { cut, encodePart, toUnicode } from "./text";
+
 export const SORTS = ["name", "kind", "keys", "load", "fill", "fpr", "target_fpr", "bytes", "operations", "hits"] as const;
 export type Sort = (typeof SORTS)[number];
 
@@ -35,11 +37,11 @@ export function parseAddress(fragment: string): View {
 
 /** Returns the fragment of a view. */
 export function formatAddress(view: View): string {
-  if (view.view === "filter") return `#/filter/${encodeURIComponent(view.name)}`;
+  if (view.view === "filter") return `#/filter/${encodePart(view.name)}`;
   if (view.view !== "filters") return `#/${view.view}`;
   const words = new URLSearchParams();
   const { search, sort, order, page } = view.query;
-  if (search !== FIRST_QUERY.search) words.set("search", search);
+  if (search !== FIRST_QUERY.search) words.set("search", toUnicode(search));
   if (sort !== FIRST_QUERY.sort) words.set("sort", sort);
   if (order !== FIRST_QUERY.order) words.set("order", order);
   if (page !== FIRST_QUERY.page) words.set("page", String(page));
@@ -52,7 +54,7 @@ function parseQuery(text: string): Query {
   const sort = SORTS.find((name) => name === words.get("sort")) ?? FIRST_QUERY.sort;
   const page = Number(words.get("page") ?? 1);
   return {
-    search: (words.get("search") ?? "").slice(0, LONGEST),
+    search: cut(words.get("search") ?? "", LONGEST).head,
     sort,
     order: words.get("order") === "desc" ? "desc" : "asc",
     page: Number.isInteger(page) && page >= 1 && page <= LAST_PAGE ? page : 1,

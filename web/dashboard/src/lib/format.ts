@@ -3,6 +3,7 @@
 const WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 const NOTHING = "–";
+const YEAR = 365.25 * 86_400;
 /** No line breaks between a number and its unit. */
 const GAP = "\u00a0";
 
@@ -63,8 +64,9 @@ export function formatOdds(value: number | null): string {
 /** Returns a span of time in its largest unit, in full words: "3 hours". */
 export function formatSpan(milliseconds: number): string {
   const seconds = Math.max(0, milliseconds / 1000);
+  if (seconds >= 1000 * YEAR) return "more than 1,000 years";
   const units = [
-    [365.25 * 86_400, "year"],
+    [YEAR, "year"],
     [30.4375 * 86_400, "month"],
     [86_400, "day"],
     [3_600, "hour"],
@@ -114,15 +116,6 @@ export function readRate(text: string): string {
     if (count > 0) return String(Number((1 / count).toPrecision(12)));
   }
   return plain;
-}
-
-/** Returns the first `most` characters of a text, whole ones, and whether any are left. */
-export function cut(text: string, most: number): { head: string; isCut: boolean } {
-  if (text.length <= most) return { head: text, isCut: false };
-  let end = most;
-  const code = text.charCodeAt(end - 1);
-  if (code >= 0xd800 && code <= 0xdbff) end -= 1; // the first half of a character
-  return { head: text.slice(0, end), isCut: true };
 }
 
 function trim(value: number): string {

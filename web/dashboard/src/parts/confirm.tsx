@@ -1,9 +1,10 @@
 /** A change that cannot be taken back: it waits until the name of what it changes is typed. */
 
 import type { ComponentChildren, JSX } from "preact";
-import { useId, useState } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 
 import { type Problem, toProblem } from "../service/client";
+import { useSession } from "../state/session";
 import { Dialog } from "./dialog";
 import { Failure } from "./state";
 import { Words } from "./words";
@@ -25,14 +26,25 @@ export function Confirm({ title, name, verb, children, act, onClose }: Confirmat
   const [isForced, setForced] = useState(false);
   const [isBusy, setBusy] = useState(false);
   const id = useId();
+  const { announce } = useSession();
+  const isOpen = useRef(true);
+  useEffect(
+    () => () => {
+      isOpen.current = false;
+    },
+    [],
+  );
   const submit = async (): Promise<void> => {
     setBusy(true);
     setProblem(null);
     try {
       await act(isForced);
-      onClose();
+      if (isOpen.current) onClose();
     } catch (error) {
-      setProblem(toProblem(error));
+      const found = toProblem(error);
+      // The dialog may have been closed meanwhile: the change went on, and its failure must not be lost.
+      if (!isOpen.current) announce(`${name}: ${found.message}`);
+      setProblem(found);
       setBusy(false);
     }
   };
@@ -58,6 +70,7 @@ export function Confirm({ title, name, verb, children, act, onClose }: Confirmat
           }}
         />
         <Failure problem={problem} />
+        <div role="status">{isBusy && <p class="quiet">The service is at work …</p>}</div>
         {problem?.code === "changed" && (
           <label class="check">
             <input

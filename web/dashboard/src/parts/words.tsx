@@ -3,7 +3,8 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 
-import { cut, formatCount } from "../lib/format";
+import { formatCount } from "../lib/format";
+import { cut } from "../lib/text";
 
 /** Characters of a text that are shown at first, and at most on request. */
 const MOST = 80;

@@ -1,28 +1,27 @@
 /** Requests to the service that serves this page. */
 
 import { parseRetryAfter } from "../lib/backoff";
+import { encodePart, toUnicode } from "../lib/text";
+import { BodyTooLong, Deadline, GrowingBlob, readParts } from "./body";
 import type { Decode } from "./decode";
+import { Problem } from "../lib/problem";
 
-/** Milliseconds after which a request without an answer counts as unanswered. */
+export { Problem } from "../lib/problem";
+
+/** Milliseconds until an answer begins, and between two parts of its body. */
 const TIMEOUT = 20_000;
+/** Milliseconds for work that takes its time, such as building a filter of millions of keys. */
+const LONG_TIMEOUT = 600_000;
+/** Bytes a millisecond that an upload may be as slow as. */
+const SLOWEST = 50;
+/** Bytes of JSON that are read: pages and histories have a tenth of it. */
+const MOST_JSON = 8_000_000;
+/** Bytes of an error that are read. */
+const MOST_PROBLEM = 100_000;
 
-/** Why a request failed; `message` is a sentence for people, mostly the service's own. */
-export class Problem extends Error {
-  constructor(
-    /** The service's stable word for it; "unreachable" or "garbage" are this page's own. */
-    readonly code: string,
-    message: string,
-    readonly status: number = 0,
-    readonly retryAfter: number | null = null,
-  ) {
-    super(message);
-  }
-
-  /** Whether the same request may succeed later. */
-  get isTemporary(): boolean {
-    return this.status === 0 || this.status === 429 || this.status === 408 || this.status >= 500;
-  }
-}
+const NO_ANSWER = "The service does not answer.";
+const BROKEN_OFF = "The answer of the service broke off.";
+const UNSURE = "The change may have been made all the same: look before you repeat it.";
 
 export interface Options<T> {
   readonly decode?: Decode<T>;
@@ -32,6 +31,10 @@ export interface Options<T> {
   /** The body, sent as JSON; a text is sent as it is. */
   readonly body?: unknown;
   readonly signal?: AbortSignal;
+  /** Nothing is changed by it, though it is no GET: a lookup. */
+  readonly isLookup?: boolean;
+  /** The service may work for minutes before it answers. */
+  readonly isLong?: boolean;
 }
 
 export interface Answer<T> {
@@ -55,35 +58,53 @@ export class Service {
 
   /** Sends a request and returns the decoded answer; throws `Problem`. */
   async send<T>(path: string, options: Options<T> = {}): Promise<Answer<T>> {
-    const response = await this.fetch(path, options);
-    const etag = response.headers.get("etag");
-    if (options.decode === undefined || response.status === 204) return { data: undefined as T, etag };
-    let body: unknown;
-    try {
-      body = await response.json();
-      return { data: options.decode(body), etag };
-    } catch (error) {
-      if (isAbort(error)) throw error;
-      throw new Problem("garbage", "What came back is not an answer of this service. A proxy or another program may be in between.");
-    }
+    return this.#run(path, options, async (response, deadline) => {
+      const etag = response.headers.get("etag");
+      if (options.decode === undefined || response.status === 204) return { data: undefined as T, etag };
+      const body = await readText(response, deadline, MOST_JSON);
+      try {
+        return { data: options.decode(JSON.parse(body)), etag };
+      } catch {
+        throw new Problem("garbage", "What came back is not an answer of this service. A proxy or another program may be in between.");
+      }
+    });
   }
 
-  /** Sends a request and returns the response, which is a success; throws `Problem`. */
-  async fetch<T>(path: string, options: Options<T> = {}): Promise<Response> {
-    const timeout = AbortSignal.timeout(TIMEOUT);
-    const signal = options.signal === undefined ? timeout : AbortSignal.any([options.signal, timeout]);
+  /** Sends a request and returns the body, of any length, outside of this page's memory; throws `Problem`. */
+  async download(path: string, onProgress: (bytes: number) => void, options: Options<unknown> = {}): Promise<Blob> {
+    return this.#run(path, options, async (response, deadline) => {
+      const file = new GrowingBlob();
+      await readParts(response, deadline, TIMEOUT, Number.MAX_SAFE_INTEGER, (part) => {
+        onProgress(file.append(part));
+      });
+      return file.finish();
+    });
+  }
+
+  /** Sends a request and has `read` read the response, which is a success. */
+  async #run<T, R>(path: string, options: Options<T>, read: (response: Response, deadline: Deadline) => Promise<R>): Promise<R> {
+    const request = this.#request(options);
+    const deadline = new Deadline(allowTime(options, request.body));
+    const signal = options.signal === undefined ? deadline.signal : AbortSignal.any([options.signal, deadline.signal]);
+    const isChange = (options.method ?? "GET") !== "GET" && options.isLookup !== true;
     const hadToken = this.#token !== null;
-    let response: Response;
+    let response: Response | undefined;
     try {
-      response = await fetch(makeAddress(path, options.query), { ...this.#request(options), signal });
+      response = await fetch(makeAddress(path, options.query), { ...request, signal });
+      if (!response.ok) throw await readProblem(response, deadline);
+      return await read(response, deadline);
     } catch (error) {
-      if (isAbort(error) && options.signal?.aborted === true) throw error;
-      throw new Problem("unreachable", "The service does not answer.");
+      if (error instanceof Problem) {
+        if (error.status === 401) this.onUnauthorized(error, hadToken);
+        throw error;
+      }
+      if (options.signal?.aborted === true) throw error;
+      if (error instanceof BodyTooLong) throw new Problem("garbage", "What came back is longer than 8 MB, and no answer of this service is.");
+      const sentence = response === undefined ? NO_ANSWER : BROKEN_OFF;
+      throw new Problem("unreachable", isChange ? `${sentence} ${UNSURE}` : sentence);
+    } finally {
+      deadline.stop();
     }
-    if (response.ok) return response;
-    const problem = await readProblem(response);
-    if (response.status === 401) this.onUnauthorized(problem, hadToken);
-    throw problem;
   }
 
   #request(options: Options<unknown>): RequestInit {
@@ -105,7 +126,7 @@ export class Service {
 
 /** Returns the path of a filter, or of an action of it. */
 export function filterPath(name: string, action = ""): string {
-  return `v1/filters/${encodeURIComponent(name)}${action === "" ? "" : `/${action}`}`;
+  return `v1/filters/${encodePart(name)}${action === "" ? "" : `/${action}`}`;
 }
 
 export function isAbort(error: unknown): boolean {
@@ -114,6 +135,7 @@ export function isAbort(error: unknown): boolean {
 
 /** Returns any error as a problem with a sentence. */
 export function toProblem(error: unknown): Problem {
+  if (error instanceof DOMException && error.name === "TimeoutError") return new Problem("unreachable", NO_ANSWER);
   return error instanceof Problem ? error : new Problem("page", `The page failed: ${String(error)}`);
 }
 
@@ -128,15 +150,31 @@ function makeAddress(path: string, query: Options<unknown>["query"] = {}): strin
   return text === "" ? path : `${path}?${text}`;
 }
 
-async function readProblem(response: Response): Promise<Problem> {
+/** Returns the milliseconds that a request may take until its answer begins. */
+function allowTime({ isLong }: Options<unknown>, body: unknown): number {
+  const length = body instanceof Blob ? body.size : typeof body === "string" ? body.length : 0;
+  return (isLong === true ? LONG_TIMEOUT : TIMEOUT) + length / SLOWEST;
+}
+
+/** Returns a body as text. */
+async function readText(response: Response, deadline: Deadline, most: number): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  await readParts(response, deadline, TIMEOUT, most, (part) => {
+    text += decoder.decode(part, { stream: true });
+  });
+  return text + decoder.decode();
+}
+
+async function readProblem(response: Response, deadline: Deadline): Promise<Problem> {
   let code = "unknown";
   let detail = `The service answered ${String(response.status)} and gave no reason.`;
   try {
-    const body = (await response.json()) as Record<string, unknown> | null;
+    const body = JSON.parse(await readText(response, deadline, MOST_PROBLEM)) as Record<string, unknown> | null;
     if (typeof body?.code === "string") code = body.code;
-    if (typeof body?.detail === "string" && body.detail !== "") detail = toSentence(body.detail);
+    if (typeof body?.detail === "string" && body.detail !== "") detail = toSentence(toUnicode(body.detail));
   } catch {
-    // no JSON: the status says all that is known
+    // no JSON, or no end of it: the status says all that is known
   }
   const retryAfter = parseRetryAfter(response.headers.get("retry-after"), Date.now());
   return new Problem(code, detail, response.status, retryAfter);

@@ -1,6 +1,11 @@
 /** What the service sends, as far as the dashboard shows it. */
 
-import { anything, type Decode, flag, list, nullable, number, object, record, text } from "./decode";
+import { amount, anything, type Decode, flag, list, nullable, number, object, record, share, text, time } from "./decode";
+
+/** Filters of a page of the list. */
+export const PAGE_SIZE = 50;
+/** Samples of a history. */
+export const MOST_SAMPLES = 2_000;
 
 export interface Filter {
   readonly id: number;
@@ -27,8 +32,15 @@ export interface Filter {
   readonly adds: number;
   readonly new: number;
   readonly removed: number;
-  readonly details: Record<string, unknown> | null;
+  readonly details: Record<string, string | number | boolean | null> | null;
 }
+
+/** Takes a parameter of a filter; a list or an object as its JSON. */
+const detail: Decode<string | number | boolean | null> = (value) => {
+  if (value === null || typeof value === "boolean") return value;
+  if (typeof value === "string") return text(value);
+  return typeof value === "number" ? number(value) : text(JSON.stringify(value));
+};
 
 export const filter: Decode<Filter> = object<Filter>({
   id: number,
@@ -36,26 +48,26 @@ export const filter: Decode<Filter> = object<Filter>({
   kind: text,
   backend: nullable(text),
   class: nullable(text),
-  capacity: number,
-  target_fpr: number,
-  num_added: number,
-  fpr: number,
+  capacity: amount,
+  target_fpr: share,
+  num_added: amount,
+  fpr: share,
   over_capacity: flag,
-  fill: nullable(number),
-  nbytes: number,
+  fill: nullable(share),
+  nbytes: amount,
   estimated: nullable(number),
   estimated_deviation: nullable(number),
-  created: number,
-  expires: nullable(number),
-  operations: nullable(number),
+  created: time,
+  expires: nullable(time),
+  operations: nullable(amount),
   keyed: nullable(flag),
   strict: nullable(flag),
-  hits: number,
-  misses: number,
-  adds: number,
-  new: number,
-  removed: number,
-  details: nullable(record(anything)),
+  hits: amount,
+  misses: amount,
+  adds: amount,
+  new: amount,
+  removed: amount,
+  details: nullable(record(detail)),
 });
 
 export interface Page {
@@ -63,7 +75,7 @@ export interface Page {
   readonly total: number | null;
 }
 
-export const page: Decode<Page> = object<Page>({ filters: list(filter), total: nullable(number) });
+export const page: Decode<Page> = object<Page>({ filters: list(filter, PAGE_SIZE), total: nullable(amount) });
 
 export interface Sample {
   readonly sampled_at: number;
@@ -80,16 +92,17 @@ export interface Sample {
 export const history: Decode<{ samples: Sample[] }> = object({
   samples: list(
     object<Sample>({
-      sampled_at: number,
-      estimated_items: nullable(number),
-      fpr_estimate: number,
-      fill: nullable(number),
-      hits: number,
-      misses: number,
-      adds: number,
-      new: number,
-      removed: number,
+      sampled_at: time,
+      estimated_items: nullable(amount),
+      fpr_estimate: share,
+      fill: nullable(share),
+      hits: amount,
+      misses: amount,
+      adds: amount,
+      new: amount,
+      removed: amount,
     }),
+    MOST_SAMPLES,
   ),
 });
 
@@ -100,17 +113,19 @@ export interface Rate {
 }
 
 export const rates: Decode<{ rates: Rate[] }> = object({
-  rates: list(object<Rate>({ load: number, keys: number, fpr: nullable(number) })),
+  rates: list(object<Rate>({ load: amount, keys: amount, fpr: nullable(share) }), 100),
 });
 
 export interface Kind {
   readonly kind: string;
   readonly capabilities: string[];
+  /** What is added: a key, a number, a pair of a key and a value, an owner and a key; null of a service that says nothing. */
+  readonly adds: string | null;
   readonly false_negatives: string;
 }
 
 export const kinds: Decode<{ kinds: Kind[] }> = object({
-  kinds: list(object<Kind>({ kind: text, capabilities: list(text), false_negatives: text })),
+  kinds: list(object<Kind>({ kind: text, capabilities: list(text), adds: nullable(text), false_negatives: text })),
 });
 
 export interface Choice {
@@ -140,12 +155,12 @@ export const plan: Decode<Plan> = object<Plan>({
     object<Choice>({
       kind: text,
       layout: nullable(text),
-      items: number,
-      nbytes: number,
-      bits_per_key: number,
-      fpr: number,
-      ns_add: nullable(number),
-      ns_check: number,
+      items: amount,
+      nbytes: amount,
+      bits_per_key: amount,
+      fpr: share,
+      ns_add: nullable(amount),
+      ns_check: amount,
       false_negatives: text,
       capabilities: list(text),
       fits: flag,
@@ -154,7 +169,7 @@ export const plan: Decode<Plan> = object<Plan>({
       create: nullable(record(anything)),
     }),
   ),
-  needs: list(text),
+  needs: list(text, 100),
 });
 
 export interface Token {
@@ -165,7 +180,7 @@ export interface Token {
 }
 
 export const tokens: Decode<{ tokens: Token[] }> = object({
-  tokens: list(object<Token>({ name: text, scopes: list(text), patterns: list(text), created: number })),
+  tokens: list(object<Token>({ name: text, scopes: list(text), patterns: list(text), created: time })),
 });
 
 export const newToken: Decode<{ name: string; token: string }> = object({ name: text, token: text });
@@ -182,7 +197,7 @@ export interface Node {
 
 export const nodes: Decode<{ nodes: Node[] }> = object({
   nodes: list(
-    object<Node>({ id: text, http: text, resp: text, started: number, seen: number, own: flag, silent: nullable(number) }),
+    object<Node>({ id: text, http: text, resp: text, started: time, seen: time, own: flag, silent: nullable(amount) }),
   ),
 });
 
@@ -201,11 +216,21 @@ export const about: Decode<About> = object<About>({
   version: text,
   node: text,
   durability: nullable(text),
-  filters: number,
-  nbytes: number,
+  filters: amount,
+  nbytes: amount,
   trouble: nullable(text),
   pages: list(text),
 });
+
+/** An owner of a bank. */
+export interface Owner {
+  readonly num_added: number;
+  readonly stages: number;
+  readonly nbytes: number;
+  readonly fpr: number;
+}
+
+export const owner: Decode<Owner> = object<Owner>({ num_added: amount, stages: amount, nbytes: amount, fpr: share });
 
 /** The answer about one key: of its members each action sends one. */
 export interface KeyAnswer {
@@ -226,4 +251,4 @@ export const keyAnswer: Decode<KeyAnswer> = object<KeyAnswer>({
   key_domain_warning: nullable(text),
 });
 
-export const positions: Decode<{ positions: number[] }> = object({ positions: list(number) });
+export const positions: Decode<{ positions: number[] }> = object({ positions: list(number, 10_000) });

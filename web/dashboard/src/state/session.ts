@@ -28,6 +28,16 @@ export function useSession(): Session {
   return useContext(SessionContext);
 }
 
+/** Returns what is added to a kind, such as "key"; null for a kind that the service does not list. */
+export function findAdds(kinds: readonly Kind[], kind: string): string | null {
+  return kinds.find((one) => one.kind === kind)?.adds ?? null;
+}
+
+/** Whether a kind is a bank: its keys come with their owners, and its capacity is that of one owner. */
+export function hasOwners(kinds: readonly Kind[], kind: string): boolean {
+  return findAdds(kinds, kind) === "owner and key";
+}
+
 /** Returns what a kind can do; null for a kind that the service does not list. */
 export function findCapabilities(kinds: readonly Kind[], kind: string): readonly string[] | null {
   return kinds.find((one) => one.kind === kind)?.capabilities ?? null;

@@ -11,8 +11,11 @@ import { Failure } from "../parts/state";
 import { filterPath, type Problem, toProblem } from "../service/client";
 import { anything } from "../service/decode";
 import type { Filter } from "../service/types";
-import { findCapabilities, useSession } from "../state/session";
+import { findCapabilities, hasOwners, useSession } from "../state/session";
 import { emptyKeys, type KeySource, StaticKeys } from "./static_keys";
+
+/** Rate of a static filter that takes the place of an exact one. */
+const DEFAULT_FPR = 0.001;
 
 type Verb = "clear" | "rename" | "freeze" | "drop";
 
@@ -27,6 +30,8 @@ export function Actions({ filter }: { filter: Filter }): JSX.Element {
   const { service, kinds, announce } = useSession();
   const [open, setOpen] = useState<{ verb: Verb; etag: string | null } | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
+  /** Bytes of the file that came so far; null while none is downloaded. */
+  const [loaded, setLoaded] = useState<number | null>(null);
   // The buttons stay enabled meanwhile: a disabled one would lose the focus, which returns to it after the dialog.
   const isBusy = useRef(false);
   const isStatic = findCapabilities(kinds, filter.kind)?.includes("static") === true;
@@ -51,9 +56,21 @@ export function Actions({ filter }: { filter: Filter }): JSX.Element {
   };
   const dump = (): void => {
     void run(async () => {
-      const response = await service.fetch(filterPath(filter.name, "dump"));
-      save(await response.blob(), `${filter.name}.bloom`);
-      announce(`The file of ${filter.name} was downloaded; fullbloom.open reads it.`);
+      const path = filterPath(filter.name, "dump");
+      const file = `${filter.name}.bloom`;
+      try {
+        if (service.hasToken) {
+          save(URL.createObjectURL(await service.download(path, setLoaded)), file);
+          announce(`The file of ${filter.name} was downloaded; fullbloom.open reads it.`);
+        } else {
+          // Without a token the browser needs nothing from this page, and writes the file to the disk as it comes.
+          await service.send(filterPath(filter.name), { decode: anything, query: { counted: "false" } });
+          save(path, file);
+          announce(`The browser downloads the file of ${filter.name}; fullbloom.open reads it.`);
+        }
+      } finally {
+        setLoaded(null);
+      }
     });
   };
   const close = (): void => {
@@ -72,7 +89,7 @@ export function Actions({ filter }: { filter: Filter }): JSX.Element {
             Rename or swap …
           </button>
         )}
-        {isMovable && (
+        {isMovable && !hasOwners(kinds, filter.kind) && (
           <button type="button" onClick={() => { start("freeze"); }}>
             Freeze …
           </button>
@@ -87,6 +104,7 @@ export function Actions({ filter }: { filter: Filter }): JSX.Element {
         </button>
       </p>
       <Failure problem={problem} />
+      {loaded !== null && <p class="quiet">Downloading: {formatBytes(loaded)} of about {formatBytes(filter.nbytes)} …</p>}
       {open?.verb === "clear" && given !== null && <Clear {...given} />}
       {open?.verb === "drop" && given !== null && <Drop {...given} />}
       {open?.verb === "rename" && given !== null && <Rename {...given} />}
@@ -168,6 +186,8 @@ function Freeze({ filter, etag, onClose }: ActionProps): JSX.Element {
   const [name, setName] = useState(filter.name);
   const [keys, setKeys] = useState<KeySource>(emptyKeys);
   const isOwn = name === filter.name;
+  // An exact filter has no rate that a static one could keep.
+  const target = filter.target_fpr > 0 ? filter.target_fpr : DEFAULT_FPR;
   return (
     <Confirm
       title="Freeze"
@@ -175,9 +195,9 @@ function Freeze({ filter, etag, onClose }: ActionProps): JSX.Element {
       verb="Build the static filter"
       onClose={onClose}
       act={async (force) => {
-        const query = { kind: keys.kind, fpr: keys.fpr, replace: isOwn ? "true" : "false" };
+        const query = { kind: keys.kind, fpr: target, replace: isOwn ? "true" : "false" };
         const headers = { ...(isOwn ? makeCondition(etag, force) : {}), "content-type": "text/plain" };
-        await service.send(filterPath(name, "freeze"), { method: "POST", query, headers, body: keys.file ?? keys.text, decode: anything });
+        await service.send(filterPath(name, "freeze"), { method: "POST", query, headers, body: keys.file ?? keys.text, decode: anything, isLong: true });
         announce(`${name} is a static filter now.`);
         location.hash = formatAddress({ view: "filter", name });
       }}
@@ -186,7 +206,7 @@ function Freeze({ filter, etag, onClose }: ActionProps): JSX.Element {
         A static filter is smaller and faster, and takes no further key. A filter does not keep its keys, so give all of them: it holds about{" "}
         {formatCount(filter.num_added)}.
       </p>
-      <StaticKeys value={keys} onValue={setKeys} target={filter.target_fpr} />
+      <StaticKeys value={keys} onValue={setKeys} target={target} />
       <Field label="Name of the static filter" value={name} onValue={setName} hint={isOwn ? "It takes the place of this filter, in one step." : "This filter stays as it is."} />
     </Confirm>
   );
@@ -197,8 +217,8 @@ function makeCondition(etag: string | null, force: boolean): Record<string, stri
   return etag === null || force ? {} : { "if-match": etag };
 }
 
-function save(blob: Blob, name: string): void {
-  const address = URL.createObjectURL(blob);
+/** Has the browser save what is at an address, and frees the address if it is one of this page's memory. */
+function save(address: string, name: string): void {
   const link = document.createElement("a");
   link.href = address;
   link.download = name;

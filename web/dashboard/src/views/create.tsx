@@ -12,8 +12,8 @@ import { filterPath, type Problem, toProblem } from "../service/client";
 import { anything } from "../service/decode";
 import { type Choice, plan as decodePlan } from "../service/types";
 import { useKept, usePolled } from "../state/polled";
-import { useSession } from "../state/session";
-import { countLines, emptyKeys, type KeySource } from "./static_keys";
+import { hasOwners, useSession } from "../state/session";
+import { emptyKeys, KeyLines, type KeySource } from "./static_keys";
 
 /** What the needs mean; a need that has no line here shows its word alone. */
 const MEANINGS: Readonly<Record<string, string>> = {
@@ -39,11 +39,22 @@ interface Wish {
   readonly fpr: string;
   readonly memory: string;
   readonly needs: readonly string[];
+  /** A filter for each of many owners: a bank. */
+  readonly isOwned: boolean;
+}
+
+/** What is created, once its name is typed. */
+interface Order {
+  readonly kind: string;
+  /** Built of all its keys at once. */
+  readonly isBuilt: boolean;
+  readonly body: Record<string, unknown>;
+  readonly summary: string;
 }
 
 export function CreateView(): JSX.Element {
-  const { service } = useSession();
-  const [wish, setWish] = useState<Wish>({ items: "1,000,000", fpr: "0.1 %", memory: "", needs: [] });
+  const { service, kinds } = useSession();
+  const [wish, setWish] = useState<Wish>({ items: "1,000,000", fpr: "0.1 %", memory: "", needs: [], isOwned: false });
   const [asked, setAsked] = useState(wish);
   const [chosen, setChosen] = useState("");
   useEffect(() => {
@@ -62,36 +73,69 @@ export function CreateView(): JSX.Element {
   );
   const choices = polled.data?.choices.filter((choice) => choice.create !== null || choice.built) ?? [];
   const choice = choices.find((one) => nameOf(one) === chosen) ?? choices[0] ?? null;
+  const bank = kinds.find((one) => hasOwners(kinds, one.kind))?.kind;
+  const isBank = wish.isOwned && bank !== undefined;
   return (
     <>
       <h1>Create a filter</h1>
       <section class="card">
         <h2>What it holds</h2>
         <div class="fields">
-          <Field label="Different keys" inputMode="numeric" value={wish.items} onValue={(items) => { setWish({ ...wish, items }); }} hint="1,000,000, 10M or 1e6" />
+          <Field label={isBank ? "Different keys of an owner" : "Different keys"} inputMode="numeric" value={wish.items} onValue={(items) => { setWish({ ...wish, items }); }} hint="1,000,000, 10M or 1e6" />
           <Field label="False-positive rate" inputMode="decimal" value={wish.fpr} onValue={(fpr) => { setWish({ ...wish, fpr }); }} hint="0.1 %, 0.001 or 1 in 1,000" />
-          <Field label="Bytes at most" inputMode="numeric" value={wish.memory} onValue={(memory) => { setWish({ ...wish, memory }); }} hint="Optional; without a rate, the best one is found" />
+          {!isBank && <Field label="Bytes at most" inputMode="numeric" value={wish.memory} onValue={(memory) => { setWish({ ...wish, memory }); }} hint="Optional; without a rate, the best one is found" />}
         </div>
-        <Needs known={polled.data?.needs ?? COMMON} chosen={wish.needs} onChosen={(needs) => { setWish({ ...wish, needs }); }} />
+        {!isBank && <Needs known={polled.data?.needs ?? COMMON} chosen={wish.needs} onChosen={(needs) => { setWish({ ...wish, needs }); }} />}
+        {bank !== undefined && (
+          <label class="check">
+            <input type="checkbox" checked={wish.isOwned} onChange={(event) => { setWish({ ...wish, isOwned: event.currentTarget.checked }); }} />
+            <span>
+              A filter for each of many owners <small class="quiet">such as users or tenants, all of them in one bank</small>
+            </span>
+          </label>
+        )}
       </section>
-      <Fresh polled={polled} what="the choices">
-        {() =>
-          choice === null ? (
-            <p class="notice">The service creates no filter of this sort by HTTP. Build it in a process, and restore its file.</p>
-          ) : (
-            <>
-              <Choices choices={choices} chosen={nameOf(choice)} onChosen={setChosen} />
-              <Finish choice={choice} fpr={readRate(asked.fpr)} canExpire={asked.needs.includes("expire")} />
-            </>
-          )
-        }
-      </Fresh>
+      {isBank ? (
+        <Finish order={orderBank(bank, wish)} canExpire={false} />
+      ) : (
+        <Fresh polled={polled} what="the choices">
+          {() =>
+            choice === null ? (
+              <p class="notice">The service creates no filter of this sort by HTTP. Build it in a process, and restore its file.</p>
+            ) : (
+              <>
+                <Choices choices={choices} chosen={nameOf(choice)} onChosen={setChosen} />
+                <Finish order={orderChoice(choice, readRate(asked.fpr))} canExpire={asked.needs.includes("expire")} />
+              </>
+            )
+          }
+        </Fresh>
+      )}
     </>
   );
 }
 
 function nameOf(choice: Choice): string {
   return choice.layout === null ? choice.kind : `${choice.kind}, ${choice.layout}`;
+}
+
+function orderChoice(choice: Choice, fpr: string): Order {
+  const rate = choice.fpr > 0 ? `${formatOdds(choice.fpr)} absent keys is reported as present` : "no absent key is reported as present";
+  return {
+    kind: choice.kind,
+    isBuilt: choice.built,
+    body: choice.built ? { fpr } : { ...choice.create },
+    summary: `${choice.kind} for ${plural(choice.items, "key")}: ${formatBytes(choice.nbytes)}, at capacity ${rate}.`,
+  };
+}
+
+function orderBank(kind: string, wish: Wish): Order {
+  return {
+    kind,
+    isBuilt: false,
+    body: { kind, ...readNumber("capacity", readCount(wish.items)), ...readNumber("fpr", readRate(wish.fpr)) },
+    summary: "A bank takes a key together with its owner. Each owner has a filter of its own, which grows beyond these keys at twice the rate or less.",
+  };
 }
 
 function Needs({ known, chosen, onChosen }: { known: readonly string[]; chosen: readonly string[]; onChosen: (needs: readonly string[]) => void }): JSX.Element {
@@ -164,7 +208,7 @@ function Choices({ choices, chosen, onChosen }: { choices: readonly Choice[]; ch
                   <td class="number w2">{formatCount(choice.items)}</td>
                   <td class="number w3">{formatShort(choice.ns_check)} ns</td>
                   <td class="number w3">{choice.ns_add === null ? "–" : `${formatShort(choice.ns_add)} ns`}</td>
-                  <td class="w2">{choice.false_negatives}</td>
+                  <td class="w2"><Words text={choice.false_negatives} most={40} plain /></td>
                 </tr>
               );
             })}
@@ -176,7 +220,7 @@ function Choices({ choices, chosen, onChosen }: { choices: readonly Choice[]; ch
   );
 }
 
-function Finish({ choice, fpr, canExpire }: { choice: Choice; fpr: string; canExpire: boolean }): JSX.Element {
+function Finish({ order, canExpire }: { order: Order; canExpire: boolean }): JSX.Element {
   const { service, announce } = useSession();
   const [name, setName] = useState("");
   const [window_, setWindow] = useState("");
@@ -189,13 +233,13 @@ function Finish({ choice, fpr, canExpire }: { choice: Choice; fpr: string; canEx
     setBusy(true);
     setProblem(null);
     try {
-      if (choice.built) {
-        const query = { kind: choice.kind, fpr };
+      if (order.isBuilt) {
+        const query = { kind: order.kind, fpr: String(order.body.fpr) };
         const headers = { "content-type": "text/plain" };
-        await service.send(filterPath(name, "freeze"), { method: "POST", query, headers, body: keys.file ?? keys.text, decode: anything });
+        await service.send(filterPath(name, "freeze"), { method: "POST", query, headers, body: keys.file ?? keys.text, decode: anything, isLong: true });
       } else {
-        const more = { ...readSeconds("window", window_), ...readSeconds("expire", expire), ...(isStrict ? { strict: true } : {}) };
-        await service.send("v1/filters", { method: "POST", body: { ...choice.create, name, ...more }, decode: anything });
+        const more = { ...readNumber("window", window_), ...readNumber("expire", expire), ...(isStrict ? { strict: true } : {}) };
+        await service.send("v1/filters", { method: "POST", body: { ...order.body, name, ...more }, decode: anything });
       }
       announce(`${name} was created.`);
       location.hash = formatAddress({ view: "filter", name });
@@ -216,11 +260,11 @@ function Finish({ choice, fpr, canExpire }: { choice: Choice; fpr: string; canEx
       >
         <div class="fields">
           <Field label="Name" value={name} onValue={setName} hint="Such as users:seen" />
-          {!choice.built && <Field label="Drop it after" inputMode="decimal" value={expire} onValue={setExpire} hint="Seconds; empty: never" />}
-          {canExpire && !choice.built && <Field label="Forget keys after" inputMode="decimal" value={window_} onValue={setWindow} hint="Seconds; empty: by their number" />}
+          {!order.isBuilt && <Field label="Drop it after" inputMode="decimal" value={expire} onValue={setExpire} hint="Seconds; empty: never" />}
+          {canExpire && !order.isBuilt && <Field label="Forget keys after" inputMode="decimal" value={window_} onValue={setWindow} hint="Seconds; empty: by their number" />}
         </div>
-        {choice.built ? (
-          <Lines value={keys} onValue={setKeys} />
+        {order.isBuilt ? (
+          <KeyLines value={keys} onValue={setKeys} />
         ) : (
           <label class="check">
             <input type="checkbox" checked={isStrict} onChange={(event) => { setStrict(event.currentTarget.checked); }} />
@@ -229,9 +273,7 @@ function Finish({ choice, fpr, canExpire }: { choice: Choice; fpr: string; canEx
             </span>
           </label>
         )}
-        <p>
-          {choice.kind} for {plural(choice.items, "key")}: {formatBytes(choice.nbytes)}, at capacity {choice.fpr > 0 ? `${formatOdds(choice.fpr)} absent keys is reported as present` : "no absent key is reported as present"}.
-        </p>
+        <p><Words text={order.summary} most={300} plain /></p>
         <Failure problem={problem} />
         <p class="buttons start">
           <button type="submit" class="primary" disabled={isBusy || name === ""}>
@@ -243,25 +285,8 @@ function Finish({ choice, fpr, canExpire }: { choice: Choice; fpr: string; canEx
   );
 }
 
-/** The keys of a static filter whose kind is chosen already. */
-function Lines({ value, onValue }: { value: KeySource; onValue: (value: KeySource) => void }): JSX.Element {
-  return (
-    <>
-      <label class="field">
-        <span>Keys, one a line</span>
-        <textarea rows={5} spellcheck={false} value={value.text} disabled={value.file !== null} onInput={(event) => { onValue({ ...value, text: event.currentTarget.value }); }} />
-      </label>
-      <label class="field">
-        <span>or a text file of them</span>
-        <input type="file" onChange={(event) => { onValue({ ...value, file: event.currentTarget.files?.[0] ?? null }); }} />
-      </label>
-      {value.file === null && value.text !== "" && <p class="quiet">{plural(countLines(value.text), "key")}</p>}
-    </>
-  );
-}
-
-/** Returns a member of seconds; a text that is no number is sent as it is, and the service says so. */
-function readSeconds(name: string, text: string): Record<string, number | string> {
+/** Returns a member that is a number; a text that is no number is sent as it is, and the service says so. */
+function readNumber(name: string, text: string): Record<string, number | string> {
   const plain = text.trim();
   if (plain === "") return {};
   const value = Number(plain);

@@ -10,10 +10,11 @@ import { Words } from "../parts/words";
 import { filterPath } from "../service/client";
 import { type Filter, filter as decodeFilter } from "../service/types";
 import { usePolled } from "../state/polled";
-import { findCapabilities, useSession } from "../state/session";
+import { findCapabilities, hasOwners, useSession } from "../state/session";
 import { Actions } from "./actions";
 import { History } from "./history";
 import { Keys } from "./keys";
+import { Owners } from "./owners";
 import { Rates } from "./rates";
 
 const EVERY = 2_000;
@@ -21,7 +22,7 @@ const EVERY = 2_000;
 const COUNTED_EVERY = 10_000;
 
 export function FilterView({ name }: { name: string }): JSX.Element {
-  const { service } = useSession();
+  const { service, kinds } = useSession();
   const meter = useRef<{ at: number; total: number } | null>(null);
   const [operations, setOperations] = useState<number | null>(null);
   const live = usePolled(`live ${name}`, EVERY, async (signal) => {
@@ -60,8 +61,8 @@ export function FilterView({ name }: { name: string }): JSX.Element {
             <Facts filter={data} />
             <Figures filter={data} counted={counted.data} operations={operations} />
             <div class="columns">
-              <Rates filter={data} />
-              <Keys filter={data} onChange={live.reload} />
+              {hasOwners(kinds, data.kind) ? <Owners filter={data} details={counted.data?.details ?? data.details} onChange={live.reload} /> : <Rates filter={data} />}
+              <Keys filter={data} details={counted.data?.details ?? data.details} onChange={live.reload} />
             </div>
             <History filter={data} />
             <Actions filter={data} />
@@ -96,13 +97,14 @@ function Figures({ filter, counted, operations }: { filter: Filter; counted: Fil
   const { kinds } = useSession();
   const load = filter.capacity > 0 ? filter.num_added / filter.capacity : null;
   const lookups = filter.hits + filter.misses;
+  const isBank = hasOwners(kinds, filter.kind);
   const isGrowing = findCapabilities(kinds, filter.kind)?.includes("grow") === true;
   return (
     <dl class="tiles">
       <Tile label="Keys" value={formatCount(filter.num_added)}>
         <Bar share={load} isOver={filter.over_capacity} />
         {formatShare(load)} of {formatCount(filter.capacity)}
-        {isGrowing && ", grows"}
+        {isBank ? ", of all its owners" : isGrowing && ", grows"}
       </Tile>
       <Tile label="False-positive rate" value={formatRate(filter.fpr)} isAlarming={filter.over_capacity}>
         {filter.fpr > 0 ? formatOdds(filter.fpr) : "no key yet"}; target {formatRate(filter.target_fpr)}
@@ -112,7 +114,7 @@ function Figures({ filter, counted, operations }: { filter: Filter; counted: Fil
           ? "counting the cells"
           : counted.estimated === null
             ? "of its cells in use"
-            : `about ${formatCount(counted.estimated)} keys by its cells`}
+            : `about ${plural(Math.round(counted.estimated), "key")} by its cells`}
       </Tile>
       <Tile label="Memory" value={formatBytes(filter.nbytes)}>
         {filter.num_added > 0 ? `${formatShort((8 * filter.nbytes) / filter.num_added)} bits a key` : "no key yet"}

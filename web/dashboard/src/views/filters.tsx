@@ -9,11 +9,10 @@ import { Bar } from "../parts/bar";
 import { Field } from "../parts/field";
 import { Fresh } from "../parts/state";
 import { Words } from "../parts/words";
-import { type Filter, page as decodePage, type Page } from "../service/types";
+import { type Filter, page as decodePage, PAGE_SIZE, type Page } from "../service/types";
 import { useKept, usePolled } from "../state/polled";
 import { useSession } from "../state/session";
 
-const SIZE = 50;
 const EVERY = 2_000;
 /** Milliseconds after the last letter before a search is sent. */
 const PAUSE = 250;
@@ -44,7 +43,7 @@ export function FiltersView({ query }: { query: Query }): JSX.Element {
   const key = formatAddress({ view: "filters", query });
   const polled = usePolled(key, EVERY, async (signal) => {
     const { search, sort, order, page } = query;
-    const words = { search, sort, order, page, limit: SIZE, figures: "true" };
+    const words = { search, sort, order, page, limit: PAGE_SIZE, figures: "true" };
     return (await service.send("v1/filters", { decode: decodePage, query: words, signal })).data;
   });
   const shown = useKept(polled);
@@ -201,8 +200,8 @@ function Row({ filter }: { filter: Filter }): JSX.Element {
 }
 
 function Pager({ query, total, count }: { query: Query; total: number; count: number }): JSX.Element {
-  const pages = Math.max(1, Math.ceil(total / SIZE));
-  const first = (query.page - 1) * SIZE + 1;
+  const pages = Math.max(1, Math.ceil(total / PAGE_SIZE));
+  const first = (query.page - 1) * PAGE_SIZE + 1;
   const link = (page: number, label: string): JSX.Element => (
     <button
       type="button"

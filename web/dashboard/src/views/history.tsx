@@ -8,9 +8,9 @@ import { formatCount, formatRate, formatShort, formatSpan, formatTime, plural } 
 import { Plot } from "../parts/plot";
 import { Fresh } from "../parts/state";
 import { filterPath } from "../service/client";
-import { type Filter, history as decodeHistory, type Sample } from "../service/types";
+import { type Filter, history as decodeHistory, MOST_SAMPLES, type Sample } from "../service/types";
 import { usePolled } from "../state/polled";
-import { findCapabilities, useSession } from "../state/session";
+import { findCapabilities, hasOwners, useSession } from "../state/session";
 
 const HOUR = 3_600_000;
 const SPANS = [
@@ -20,7 +20,6 @@ const SPANS = [
   ["30 days", 30 * 24 * HOUR],
 ] as const;
 const EVERY = 15_000;
-const MOST_SAMPLES = 2_000;
 
 export function History({ filter }: { filter: Filter }): JSX.Element {
   const { service } = useSession();
@@ -28,7 +27,8 @@ export function History({ filter }: { filter: Filter }): JSX.Element {
   const polled = usePolled(`history ${filter.name} ${String(span)}`, EVERY, async (signal) => {
     const query = { since: Math.max(0, Date.now() - span), limit: MOST_SAMPLES };
     const { data } = await service.send(filterPath(filter.name, "history"), { decode: decodeHistory, query, signal });
-    return data.samples.reverse();
+    // A plot runs forwards; the service sends the newest first.
+    return data.samples.sort((one, other) => one.sampled_at - other.sampled_at);
   });
   return (
     <section class="card">
@@ -116,6 +116,7 @@ function Samples({ filter, samples, label }: { filter: Filter; samples: Sample[]
 function Outlook({ filter, samples, label }: { filter: Filter; samples: readonly Sample[]; label: string }): JSX.Element {
   const { kinds } = useSession();
   const can = findCapabilities(kinds, filter.kind) ?? [];
+  if (hasOwners(kinds, filter.kind)) return <p>Each of its owners grows alone, so the bank as a whole does not fill up.</p>;
   if (can.includes("static")) return <p>It is static: no key is added, and its rate stays as it is.</p>;
   if (can.includes("expire")) return <p>It forgets its oldest keys, so it does not fill up.</p>;
   const now = Date.now();

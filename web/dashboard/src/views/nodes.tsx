@@ -4,7 +4,9 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 
 import { formatSpan, formatTime } from "../lib/format";
+import { cut, encodePart } from "../lib/text";
 import { Confirm } from "../parts/confirm";
+import { MoreRows, firstRows } from "../parts/rows";
 import { Fresh } from "../parts/state";
 import { Words } from "../parts/words";
 import { nodes as decodeNodes } from "../service/types";
@@ -39,7 +41,7 @@ export function NodesView(): JSX.Element {
                   </tr>
                 </thead>
                 <tbody>
-                  {nodes.map((node) => (
+                  {firstRows(nodes).map((node) => (
                     <tr key={node.id}>
                       <th scope="row"><Words text={node.id} /></th>
                       <td>
@@ -51,7 +53,7 @@ export function NodesView(): JSX.Element {
                       <td class="number">
                         {!node.own && (
                           <button type="button" class="danger" onClick={() => { setRemoved(node.id); }}>
-                            Remove<span class="hidden"> {node.id}</span> …
+                            Remove<span class="hidden"> {cut(node.id, 128).head}</span> …
                           </button>
                         )}
                       </td>
@@ -60,6 +62,7 @@ export function NodesView(): JSX.Element {
                 </tbody>
               </table>
             </div>
+            <MoreRows count={nodes.length} />
             {nodes.length === 1 && <p class="quiet">The registry has one node. Processes that share a registry in PostgreSQL appear here.</p>}
           </>
         )}
@@ -71,7 +74,7 @@ export function NodesView(): JSX.Element {
           verb="Remove"
           onClose={() => { setRemoved(null); }}
           act={async () => {
-            await service.send(`v1/nodes/${encodeURIComponent(removed)}`, { method: "DELETE" });
+            await service.send(`v1/nodes/${encodePart(removed)}`, { method: "DELETE" });
             announce(`The node ${removed} was removed.`);
             polled.reload();
           }}

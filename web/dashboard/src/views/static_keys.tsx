@@ -13,10 +13,9 @@ export interface KeySource {
   readonly text: string;
   readonly file: File | null;
   readonly kind: string;
-  readonly fpr: number;
 }
 
-export const emptyKeys: KeySource = { text: "", file: null, kind: "", fpr: 0.01 };
+export const emptyKeys: KeySource = { text: "", file: null, kind: "" };
 
 /** Milliseconds after which a plan is asked for again: it changes with the release only. */
 const RARELY = 3_600_000;
@@ -27,7 +26,10 @@ export function countLines(text: string): number {
   return text.split("\n").filter((line) => line !== "" && line !== "\r").length;
 }
 
-export function StaticKeys({ value, onValue, target }: { value: KeySource; onValue: (value: KeySource) => void; target: number }): JSX.Element {
+/** Changes some members of the present keys: whoever waited for an answer must not bring back those of before. */
+export type ChangeKeys = (change: (before: KeySource) => KeySource) => void;
+
+export function StaticKeys({ value, onValue, target }: { value: KeySource; onValue: ChangeKeys; target: number }): JSX.Element {
   const { service } = useSession();
   const id = useId();
   const items = Math.max(1, value.file === null ? countLines(value.text) : Math.ceil(value.file.size / LINE));
@@ -36,37 +38,16 @@ export function StaticKeys({ value, onValue, target }: { value: KeySource; onVal
       const query = { items, fpr: target, needs: ["static"] };
       const { data } = await service.send("v1/plan", { decode: decodePlan, query, signal });
       const choices = data.choices.filter((choice) => choice.built);
-      const kind = choices.some((choice) => choice.kind === value.kind) ? value.kind : (choices[0]?.kind ?? "");
-      onValue({ ...value, kind, fpr: target });
+      onValue((before) => {
+        const kind = choices.some((choice) => choice.kind === before.kind) ? before.kind : (choices[0]?.kind ?? "");
+        return { ...before, kind };
+      });
       return choices;
     }),
   );
   return (
     <>
-      <div class="field">
-        <label for={`${id}-text`}>Keys, one a line</label>
-        <textarea
-          id={`${id}-text`}
-          rows={5}
-          spellcheck={false}
-          value={value.text}
-          disabled={value.file !== null}
-          onInput={(event) => {
-            onValue({ ...value, text: event.currentTarget.value });
-          }}
-        />
-      </div>
-      <div class="field">
-        <label for={`${id}-file`}>or a text file of them</label>
-        <input
-          id={`${id}-file`}
-          type="file"
-          onChange={(event) => {
-            onValue({ ...value, file: event.currentTarget.files?.[0] ?? null });
-          }}
-        />
-        {value.file === null && value.text !== "" && <small class="quiet">{plural(items, "key")}</small>}
-      </div>
+      <KeyLines value={value} onValue={onValue} />
       <Fresh polled={polled} what="the kinds">
         {(choices) => (
           <div class="field">
@@ -75,7 +56,8 @@ export function StaticKeys({ value, onValue, target }: { value: KeySource; onVal
               id={`${id}-kind`}
               value={value.kind}
               onChange={(event) => {
-                onValue({ ...value, kind: event.currentTarget.value });
+                const kind = event.currentTarget.value;
+                onValue((before) => ({ ...before, kind }));
               }}
             >
               {choices.map((choice) => (
@@ -87,6 +69,41 @@ export function StaticKeys({ value, onValue, target }: { value: KeySource; onVal
           </div>
         )}
       </Fresh>
+    </>
+  );
+}
+
+/** The keys themselves: typed, or a file. */
+export function KeyLines({ value, onValue }: { value: KeySource; onValue: ChangeKeys }): JSX.Element {
+  const id = useId();
+  return (
+    <>
+      <div class="field">
+        <label for={`${id}-text`}>Keys, one a line</label>
+        <textarea
+          id={`${id}-text`}
+          rows={5}
+          spellcheck={false}
+          value={value.text}
+          disabled={value.file !== null}
+          onInput={(event) => {
+            const text = event.currentTarget.value;
+            onValue((before) => ({ ...before, text }));
+          }}
+        />
+      </div>
+      <div class="field">
+        <label for={`${id}-file`}>or a text file of them</label>
+        <input
+          id={`${id}-file`}
+          type="file"
+          onChange={(event) => {
+            const file = event.currentTarget.files?.[0] ?? null;
+            onValue((before) => ({ ...before, file }));
+          }}
+        />
+        {value.file === null && value.text !== "" && <small class="quiet">{plural(countLines(value.text), "key")}</small>}
+      </div>
     </>
   );
 }

@@ -4,9 +4,12 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 
 import { formatTime } from "../lib/format";
+import { cut, encodePart } from "../lib/text";
 import { Confirm } from "../parts/confirm";
+import { Copyable } from "../parts/copy";
 import { Dialog } from "../parts/dialog";
 import { Field } from "../parts/field";
+import { MoreRows, firstRows } from "../parts/rows";
 import { Failure, Fresh } from "../parts/state";
 import { Words } from "../parts/words";
 import { type Problem, toProblem } from "../service/client";
@@ -48,15 +51,15 @@ export function TokensView(): JSX.Element {
                     </tr>
                   </thead>
                   <tbody>
-                    {tokens.map((token) => (
+                    {firstRows(tokens).map((token) => (
                       <tr key={token.name}>
                         <th scope="row"><Words text={token.name} /></th>
-                        <td>{token.scopes.join(", ")}</td>
+                        <td><Words text={token.scopes.join(", ")} /></td>
                         <td>{token.patterns.length === 0 ? "all" : <Words text={token.patterns.join(", ")} />}</td>
                         <td class="w2">{formatTime(token.created, Date.now())}</td>
                         <td class="number">
                           <button type="button" class="danger" onClick={() => { setRevoked(token.name); }}>
-                            Revoke<span class="hidden"> {token.name}</span> …
+                            Revoke<span class="hidden"> {cut(token.name, 128).head}</span> …
                           </button>
                         </td>
                       </tr>
@@ -65,6 +68,7 @@ export function TokensView(): JSX.Element {
                 </table>
               </div>
             )}
+            <MoreRows count={tokens.length}>; <code>fullbloom token list</code> shows all</MoreRows>
             <NewToken isFirst={tokens.length === 0} onCreated={polled.reload} />
           </>
         )}
@@ -76,7 +80,7 @@ export function TokensView(): JSX.Element {
           verb="Revoke"
           onClose={() => { setRevoked(null); }}
           act={async () => {
-            await service.send(`v1/tokens/${encodeURIComponent(revoked)}`, { method: "DELETE" });
+            await service.send(`v1/tokens/${encodePart(revoked)}`, { method: "DELETE" });
             announce(`The token ${revoked} was revoked.`);
             polled.reload();
           }}
@@ -97,7 +101,7 @@ function NewToken({ isFirst, onCreated }: { isFirst: boolean; onCreated: () => v
   const [scopes, setScopes] = useState<readonly string[]>(isFirst ? ["read", "write", "admin"] : ["read"]);
   const [patterns, setPatterns] = useState("");
   const [problem, setProblem] = useState<Problem | null>(null);
-  const [created, setCreated] = useState<{ name: string; token: string } | null>(null);
+  const [created, setCreated] = useState<{ name: string; token: string; wasFirst: boolean } | null>(null);
   const submit = async (): Promise<void> => {
     setProblem(null);
     try {
@@ -105,7 +109,7 @@ function NewToken({ isFirst, onCreated }: { isFirst: boolean; onCreated: () => v
       const { data } = await service.send("v1/tokens", { method: "POST", body, decode: newToken });
       // From the first token on, this page needs one as well: another request would ask for it over this dialog.
       if (isFirst && scopes.includes("admin")) service.useToken(data.token);
-      setCreated(data);
+      setCreated({ ...data, wasFirst: isFirst });
       setName("");
     } catch (error) {
       setProblem(toProblem(error));
@@ -149,33 +153,21 @@ function NewToken({ isFirst, onCreated }: { isFirst: boolean; onCreated: () => v
         <Dialog title="The token" onClose={() => { setCreated(null); onCreated(); }}>
           <div>
             <p>Copy it now: it is shown this once, and the service keeps only its digest.</p>
-            <p><code class="secret">{created.token}</code></p>
-            {isFirst && <p class="quiet">{service.hasToken ? "This tab uses it from now on." : "Every request needs a token now. It lacks the scope admin, so this tab does not use it."}</p>}
-            <p class="buttons">
-              <Copy text={created.token} />
-              {!isFirst && <button type="button" onClick={() => { useToken(created.token); setCreated(null); }}>Use it in this tab</button>}
-              <button type="button" class="primary" onClick={() => { setCreated(null); onCreated(); }}>Done</button>
-            </p>
+            <Copyable text={created.token}>
+              {(button) => (
+                <>
+                  {created.wasFirst && <p class="quiet">{service.hasToken ? "This tab uses it from now on." : "Every request needs a token now. It lacks the scope admin, so this tab does not use it."}</p>}
+                  <p class="buttons">
+                    {button}
+                    {!created.wasFirst && <button type="button" onClick={() => { useToken(created.token); setCreated(null); }}>Use it in this tab</button>}
+                    <button type="button" class="primary" onClick={() => { setCreated(null); onCreated(); }}>Done</button>
+                  </p>
+                </>
+              )}
+            </Copyable>
           </div>
         </Dialog>
       )}
     </section>
-  );
-}
-
-function Copy({ text }: { text: string }): JSX.Element {
-  const [state, setState] = useState("Copy");
-  return (
-    <button
-      type="button"
-      onClick={() => {
-        navigator.clipboard.writeText(text).then(
-          () => { setState("Copied"); },
-          () => { setState("Select it, and copy it by hand"); },
-        );
-      }}
-    >
-      <span role="status">{state}</span>
-    </button>
   );
 }

@@ -28,9 +28,9 @@ export function loadRest(scenes: readonly (() => Promise<unknown>)[]): void {
   if (begun || savesData()) return;
   begun = true;
   const workers = [
-    async () => (await import("../measure.js")).meter(0).ready,
-    async () => (await import("../measure.js")).meter(1).ready,
-    async () => (await import("./fileWorker.js")).fileWorkerReady(),
+    async () => (await import("../measure.js")).meter(0).load(),
+    async () => (await import("../measure.js")).meter(1).load(),
+    async () => (await import("./fileWorker.js")).loadFileWorker(),
   ];
   void loadIdly([...scenes, ...workers]);
 }

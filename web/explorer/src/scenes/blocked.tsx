@@ -11,6 +11,7 @@ import { count, percent } from "../numbers.js";
 import { blockedFpr, classicFpr } from "../theory.js";
 import { Bitmap } from "../ui/Bitmap.js";
 import { Answer, Choice, Controls, Facts, Range } from "../ui/Controls.js";
+import { Stopped, measuredRate } from "../ui/Measured.js";
 import { Legend, Plot, type Series } from "../ui/Plot.js";
 import { type SceneProps, hide } from "./scene.js";
 
@@ -48,7 +49,6 @@ function Figure({ values: { bits, k: chosen }, change }: SceneProps<Values>): VN
   const shape = { numBits: m, numHashes: k, items: ITEMS, trials: TRIALS };
   const first = useMeasurement({ layout: "classic", ...shape }, 0);
   const second = useMeasurement({ layout: "blocked", ...shape }, 1);
-  const measured = [first, second].map((result) => (result === undefined || result.trials === 0 ? undefined : result.hits / result.trials));
   const held = useMemo(
     () =>
       (["classic", "blocked"] as const).map((layout) =>
@@ -60,7 +60,7 @@ function Figure({ values: { bits, k: chosen }, change }: SceneProps<Values>): VN
     [m, k],
   );
   const nearest = BITS.reduce((found, x, i) => (Math.abs(x - bits) < Math.abs((BITS[found] ?? 0) - bits) ? i : found), 0);
-  const dots = measured.map((rate) => BITS.map((_, i) => (i === nearest && rate !== undefined && rate >= LEAST ? rate : null)));
+  const dots = [first, second].map(({ rate }) => BITS.map((_, i) => (i === nearest && rate !== undefined && rate >= LEAST ? rate : null)));
   const lines = useMemo((): Series[] => [
     { label: "blocked, theory", ys: BITS.map((x) => blockedFpr(ITEMS, lined(x), k)), style: "strong" },
     { label: "classic, theory", ys: BITS.map((x) => classicFpr(ITEMS, lined(x), k)), style: "line" },
@@ -81,11 +81,13 @@ function Figure({ values: { bits, k: chosen }, change }: SceneProps<Values>): VN
       <Facts
         facts={[
           ["classic, theory", percent(classic)],
-          ["classic, measured", measured[0] === undefined ? "…" : percent(measured[0])],
+          ["classic, measured", measuredRate(first)],
           ["blocked, theory", percent(blocked)],
-          ["blocked, measured", measured[1] === undefined ? "…" : percent(measured[1])],
+          ["blocked, measured", measuredRate(second)],
+          ["absent keys asked", count(Math.min(first.result?.trials ?? 0, second.result?.trials ?? 0))],
         ]}
       />
+      <Stopped measured={[first, second]} />
       <div class="pair">
         <div>
           <Plot

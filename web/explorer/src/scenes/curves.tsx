@@ -7,6 +7,7 @@ import { useMeasurement } from "../measure.js";
 import { bytes, count, percent, raise } from "../numbers.js";
 import { bestFpr, bestNumHashes, classicFpr } from "../theory.js";
 import { Answer, Controls, Facts, Range } from "../ui/Controls.js";
+import { Stopped, measuredRate } from "../ui/Measured.js";
 import { Plot, type Series } from "../ui/Plot.js";
 import { type SceneProps, hide } from "./scene.js";
 
@@ -29,8 +30,7 @@ function Figure({ values, change }: SceneProps<Values>): VNode {
   const k = Math.min(64, bestNumHashes(numBits, n));
   const rate = classicFpr(n, numBits, k);
   const canMeasure = m <= MOST_MEASURED && n <= 2e6;
-  const result = useMeasurement({ layout: "classic", numBits: canMeasure ? numBits : 10_000, numHashes: canMeasure ? k : 1, items: canMeasure ? n : 0, trials: canMeasure ? 2_000_000 : 0, hurry: true });
-  const measured = !canMeasure || result === undefined || result.trials === 0 ? undefined : result.hits / result.trials;
+  const measurement = useMeasurement({ layout: "classic", numBits: canMeasure ? numBits : 10_000, numHashes: canMeasure ? k : 1, items: canMeasure ? n : 0, trials: canMeasure ? 2_000_000 : 0, hurry: true });
   const curve = (size: number): (number | null)[] =>
     XS.map((x) => {
       const y = bestFpr(x, 10 ** size);
@@ -58,11 +58,12 @@ function Figure({ values, change }: SceneProps<Values>): VNode {
       <Facts
         facts={[
           ["theory", percent(rate)],
-          ["measured", canMeasure ? (measured === undefined ? "…" : percent(measured)) : "too large to measure here"],
+          ["measured", canMeasure ? measuredRate(measurement) : "too large to measure here"],
           ["best k", count(k)],
           ["bits per key", numBits / n >= 100 ? count(numBits / n) : (numBits / n).toPrecision(3)],
         ]}
       />
+      {canMeasure && <Stopped measured={[measurement]} />}
       <Answer>
         {count(n)} keys in {bytes(numBits / 8)} have a rate of {percent(rate)}.{" "}
         {rate > 0.5 ? "The filter says yes to nearly everything: it is far too small." : "Ten times the bits for ten times the keys leaves the rate as it is."}

@@ -5,8 +5,8 @@ import type { VNode } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { choice } from "../address.js";
-import { fileWorker } from "../core/fileWorker.js";
-import { type FileReply, type FileRequest, type KeyAnswer, MOST_KEY_TEXT, parseKeys } from "../file.js";
+import { listen, post } from "../core/fileWorker.js";
+import { type KeyAnswer, MOST_KEY_TEXT, parseKeys } from "../file.js";
 import { bytes, count, percent, shorten } from "../numbers.js";
 import { Answer, Button, Choice, Controls, Facts, Key, Text } from "../ui/Controls.js";
 import { type SceneProps, hide } from "./scene.js";
@@ -49,13 +49,14 @@ function Figure({ values: { type }, change }: SceneProps<Values>): VNode {
   const file = useRef<File | undefined>(undefined);
   const asked = useRef<readonly (string | bigint)[]>([]);
 
-  const post = (request: FileRequest): void => { fileWorker().postMessage(request); };
-
   useEffect(() => {
-    const worker = fileWorker();
-    const hear = ({ data }: MessageEvent<FileReply | "ready">): void => {
-      if (data === "ready" || data.id !== id.current) return;
+    const stop = listen((data) => {
       const name = shortName(file.current?.name ?? "");
+      if (data === undefined) {
+        if (id.current > 0) setState({ is: "refused", name, reason: "the worker that opens files did not load, or ran out of memory; choose the file again" });
+        return;
+      }
+      if (data.id !== id.current) return;
       if (data.is === "filter") setState({ is: "open", name, size: data.size, info: data.info });
       else if (data.is === "keyed") setState({ is: "keyed", name });
       else if (data.is === "answers") setAnswers({ keys: asked.current, answers: data.answers });
@@ -65,19 +66,13 @@ function Figure({ values: { type }, change }: SceneProps<Values>): VNode {
         );
         setTrouble(data.reason);
       }
-    };
-    const fail = (): void => {
-      setState({ is: "refused", name: shortName(file.current?.name ?? ""), reason: "the worker that opens files did not start, or ran out of memory; reload the page" });
-    };
-    worker.addEventListener("message", hear);
-    worker.addEventListener("error", fail);
+    });
     // A file that misses the field must not replace the page.
     const hold = (event: DragEvent): void => { event.preventDefault(); };
     window.addEventListener("dragover", hold);
     window.addEventListener("drop", hold);
     return () => {
-      worker.removeEventListener("message", hear);
-      worker.removeEventListener("error", fail);
+      stop();
       window.removeEventListener("dragover", hold);
       window.removeEventListener("drop", hold);
     };

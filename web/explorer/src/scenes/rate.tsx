@@ -8,6 +8,7 @@ import { useMeasurement } from "../measure.js";
 import { count, percent } from "../numbers.js";
 import { bestNumHashes, classicFpr, measurementError } from "../theory.js";
 import { Controls, Facts, Range } from "../ui/Controls.js";
+import { Stopped, measuredRate } from "../ui/Measured.js";
 import { Legend, Plot, type Series } from "../ui/Plot.js";
 import { type SceneProps, hide } from "./scene.js";
 
@@ -27,8 +28,8 @@ function Figure({ values: { bits, k }, change }: SceneProps<Values>): VNode {
   const m = Math.round(bits * ITEMS);
   const theory = classicFpr(ITEMS, m, k);
   const best = bestNumHashes(m, ITEMS);
-  const result = useMeasurement({ layout: "classic", numBits: m, numHashes: k, items: ITEMS, trials: 5_000_000 });
-  const measured = result === undefined || result.trials === 0 ? undefined : result.hits / result.trials;
+  const measurement = useMeasurement({ layout: "classic", numBits: m, numHashes: k, items: ITEMS, trials: 5_000_000 });
+  const { result, rate: measured } = measurement;
   const error = result === undefined ? 0 : measurementError(theory, Math.max(1, result.trials));
   const dot = (xs: readonly number[], at: number): (number | null)[] => {
     const nearest = xs.reduce((found, x, i) => (Math.abs(x - at) < Math.abs((xs[found] ?? 0) - at) ? i : found), 0);
@@ -59,7 +60,7 @@ function Figure({ values: { bits, k }, change }: SceneProps<Values>): VNode {
       <Facts
         facts={[
           ["theory", percent(theory)],
-          ["measured", measured === undefined ? "…" : percent(measured)],
+          ["measured", measuredRate(measurement)],
           ["absent keys asked", count(result?.trials ?? 0)],
           ["best k here", `${best}, ${percent(classicFpr(ITEMS, m, best))}`],
         ]}
@@ -85,15 +86,13 @@ function Figure({ values: { bits, k }, change }: SceneProps<Values>): VNode {
         />
       </div>
       <Legend series={legend} />
-      <Verdict measured={measured} theory={theory} error={error} trials={result?.trials ?? 0} reason={result?.reason} />
+      <Stopped measured={[measurement]} />
+      {result?.reason === undefined && <Verdict measured={measured} theory={theory} error={error} trials={result?.trials ?? 0} />}
     </>
   );
 }
 
-function Verdict({ measured, theory, error, trials, reason }: {
-  measured: number | undefined; theory: number; error: number; trials: number; reason: string | undefined;
-}): VNode {
-  if (reason !== undefined) return <p class="trouble" role="alert">The measurement stopped: {reason}.</p>;
+function Verdict({ measured, theory, error, trials }: { measured: number | undefined; theory: number; error: number; trials: number }): VNode {
   // Not read aloud at each of twenty changes a second.
   if (measured === undefined || trials < 100_000) return <p class="answer">A filter with {count(ITEMS)} keys is being asked for 100,000 absent keys a second.</p>;
   const off = Math.abs(measured - theory) / error;

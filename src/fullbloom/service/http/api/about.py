@@ -121,6 +121,7 @@ def _describe_kind(row: dict[str, Any]) -> dict[str, Any]:
     return {
         "kind": row["name"],
         "class": row["class"],
+        "adds": row["adds"],
         "capabilities": row["capabilities"],
         "parameters": [
             {"name": name, "type": kind, "default": default} for name, kind, default in row["parameters"]

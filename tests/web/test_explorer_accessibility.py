@@ -1,0 +1,105 @@
+"""No scene of the explorer breaks a rule of axe-core, in both themes, on a screen and on a phone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from support import SECRET
+from web.browser import find_axe_violations
+from web.explorer_page import SCENES, drop
+
+import fullbloom
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytest_plugins = ["web.explorer_page"]
+
+VIEWS = [
+    *SCENES,
+    "words?view=removal",
+    "words?view=pets",
+    "words?view=fruit",
+    "words?view=figure",
+    "words?ask=bird",
+    "words?words=",
+    "window?kind=aging",
+    "cuckoo?n=60",
+    "cuckoo?n=38",
+    "curves?m=10",
+]
+
+
+@pytest.fixture(params=[1280, 360])
+def width(request: pytest.FixtureRequest) -> int:
+    return int(request.param)
+
+
+@pytest.fixture(params=["light", "dark"])
+def view(browser: Browser, request: pytest.FixtureRequest, width: int) -> Page:
+    """A page in this theme, in which axe-core may run."""
+    context = browser.new_context(
+        viewport={"width": width, "height": 900},
+        color_scheme=request.param,
+        reduced_motion="reduce",
+        bypass_csp=True,
+    )
+    yield context.new_page()
+    context.close()
+
+
+def test_no_scene_breaks_a_rule(view: Page, address: str) -> None:
+    found = []
+    for scene in VIEWS:
+        name = scene.partition("?")[0]
+        view.goto(f"{address}#{scene}")
+        view.wait_for_selector(f'main[data-scene="{name}"][data-ready="true"] .attempt')
+        view.wait_for_timeout(200)
+        found += [(scene, line) for line in find_axe_violations(view)]
+    assert not found, "\n".join(map(str, found))
+
+
+def test_no_state_of_a_dropped_file_breaks_a_rule(view: Page, address: str, tmp_path: Path) -> None:
+    fullbloom.CountingBloomFilter(100).save(tmp_path / "good.bloom")
+    fullbloom.BloomFilter(100, secret=SECRET).save(tmp_path / "keyed.bloom")
+    (tmp_path / "no filter.txt").write_text("hello")
+    view.goto(f"{address}#file")
+    found = []
+
+    def check(state: str) -> None:
+        view.wait_for_timeout(200)
+        found.extend((state, line) for line in find_axe_violations(view))
+
+    drop(view, tmp_path / "no filter.txt")
+    view.wait_for_selector(".trouble")
+    check("refused")
+    drop(view, tmp_path / "keyed.bloom")
+    view.get_by_label("Secret").wait_for()
+    check("keyed")
+    view.get_by_label("Secret").fill("beef")
+    view.get_by_role("button", name="Open").click()
+    view.wait_for_selector(".trouble:has-text('32 hexadecimal digits')")
+    check("wrong secret")
+    drop(view, tmp_path / "good.bloom")
+    view.wait_for_selector(".answer.yes")
+    view.get_by_label("Ask for keys").fill("ada\nalan")
+    view.get_by_role("button", name="Ask", exact=True).click()
+    view.wait_for_selector("tbody tr")
+    check("answers")
+    view.get_by_role("radio", name="whole numbers").check()
+    view.get_by_role("button", name="Ask", exact=True).click()
+    view.wait_for_selector(".trouble")
+    check("no number")
+    assert not found, "\n".join(map(str, found))
+
+
+@pytest.mark.parametrize("scene", ["rate", "words"])
+def test_no_failure_to_load_breaks_a_rule(view: Page, address: str, scene: str) -> None:
+    what = "**/measure.worker*.js" if scene == "rate" else "**/*.wasm"
+    view.context.route(what, lambda route: route.abort())
+    view.goto(f"{address}#{scene}")
+    view.wait_for_selector(".trouble[role=alert]")
+    view.wait_for_timeout(200)
+    assert find_axe_violations(view) == []

@@ -21,7 +21,7 @@ def pages() -> dict[str, str]:
 
 
 def find_entry(pages: dict[str, str], name: str) -> tuple[str, str]:
-    """The page of a name, and what stands under its directive."""
+    """The page of a name, and the text under its directive."""
     start = re.compile(rf"^\.\. py:(?:class|exception|function):: {name}\b", re.MULTILINE)
     found = [(path, match.start()) for path, text in pages.items() if (match := start.search(text))]
     # The page of the protocols and that of the errors may name a class again.

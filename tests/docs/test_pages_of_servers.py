@@ -47,7 +47,7 @@ def run(line: str, folder: Path) -> str:
 
 
 def run_commands(lines: list[str], folder: Path) -> None:
-    """Run each line after ``$``; what it prints begins with the lines below it, but for their numbers."""
+    """Run each line after ``$``; its output begins with the lines below it, except for numbers."""
     commands = re.split(r"^\$ ", "\n".join(lines), flags=re.MULTILINE)[1:]
     assert commands
     for command in commands:

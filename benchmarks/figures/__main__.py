@@ -5,14 +5,17 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 
 from benchmarks.figures import page, plots, record
 
 
-def main(arguments: list[str]) -> int:
+def main() -> int:
     """Exit status 1 if a row differs without a reason."""
-    if "--page" in arguments:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.figures", description=__doc__)
+    parser.add_argument("--page", action="store_true", help="measure nothing, write the page and the plots")
+    if parser.parse_args().page:
         found = record.load()
     else:
         found = record.measure_all()
@@ -33,4 +36,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

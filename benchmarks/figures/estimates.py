@@ -13,7 +13,7 @@ from fullbloom import theory
 if TYPE_CHECKING:
     import numpy as np
 
-TEXT = """How many keys a filter holds follows from its set bits (Swamidass and Baldi 2007).
+TEXT = """The number of keys in a filter follows from its set bits (Swamidass and Baldi 2007).
 `approx_count()`, `union_count()` and `intersection_count()` return these estimates. The published means
 and deviations are of a simulation that does not state its runs."""
 
@@ -137,4 +137,4 @@ def subject() -> Subject:
         )
         for items, published in ((1000, "8.00"), (2000, "18.4"))
     ]
-    return Subject("estimates", "How many keys a filter holds", TEXT, cases)
+    return Subject("estimates", "The number of keys in a filter", TEXT, cases)

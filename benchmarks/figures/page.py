@@ -208,11 +208,10 @@ def _render_speed(record: Record) -> str:
     parts = ["## Throughput on this machine"]
     parts.append(
         wrap(
-            "The test of the essay: 100,000 short texts are added, 100,000 others are looked up, at 1 %. "
-            "ns a "
-            "key, least wall time of seven runs on one core, with a module compiled as `make build` "
-            "does; wheels "
-            "are compiled with more optimisation. Absolute times depend on the machine; "
+            "The test of the essay: 100,000 short texts are added, and 100,000 others looked up, at 1 %. "
+            "Times are in ns per key, the least of seven runs on one core, with a module compiled as "
+            "`make build` does; wheels are compiled with more optimisation. Absolute times depend on the "
+            "machine; "
             "[benchmarks](benchmarks.md) compares packages with care. The other packages are there if "
             "they are "
             "installed."
@@ -235,7 +234,7 @@ def _render_speed(record: Record) -> str:
     parts.append(format_table(head, rows))
     parts.append(
         wrap(
-            "The base hashes, ns a key with the reading of the column, least of five runs. Texts say "
+            "The base hashes, ns per key with the reading of the column, least of five runs. Texts say "
             "that cryptographic hashes waste "
             "cycles; [speed of the base hashes](explanation/base-hashes.md) says when to choose which."
         )

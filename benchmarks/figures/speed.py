@@ -45,7 +45,7 @@ def list_makers() -> dict[str, Callable[[], Any]]:
 
 
 def measure_throughput() -> list[dict[str, Any]]:
-    """ns a key by single calls and by batch, and the rate on 100,000 absent keys; the filters by turns."""
+    """ns per key of single calls and of batches, and the rate on 100,000 absent keys; filters take turns."""
     present, absent = texts("present"), texts("absent")
     makers = list_makers()
     held = {name: make() for name, make in makers.items()}

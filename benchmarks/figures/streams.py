@@ -71,7 +71,7 @@ def pass_stream(draw: np.random.Generator, share: float) -> Sample:
 
 
 def grow(draw: np.random.Generator, share: float) -> Sample:
-    """The rate of a scalable filter of several stages, as a share of the rate asked for."""
+    """The rate of a scalable filter of several stages, relative to the requested rate."""
 
     def one() -> float:
         held = fullbloom.ScalableBloomFilter(1000, 0.001, tightening=0.5)
@@ -82,7 +82,7 @@ def grow(draw: np.random.Generator, share: float) -> Sample:
 
 
 def window_rate(kind: type, fpr: float) -> Measure:
-    """The rate of a full window over the rate asked for."""
+    """The rate of a full window relative to the requested rate."""
 
     def one(draw: np.random.Generator) -> float:
         held = kind(10_000, fpr)

@@ -311,11 +311,11 @@ def test_of_tasks_that_add_one_key_in_shared_round_trips_one_adds_it(server, nam
         there = await waiting.open(client, name, 20_000, 1e-6, **OPTIONS[plain])
         batches, real = [], there._run
 
-        def counted(steps):
+        def count(steps):
             batches.append(steps)
             return real(steps)
 
-        there._run = counted
+        there._run = count
         keys = [f"key {number}" for number in range(500)]
         assert all(await asyncio.gather(*map(there.add, keys)))
         assert all(await asyncio.gather(*map(there.contains, keys)))

@@ -102,7 +102,7 @@ PORT = "6390"
 
 @needs_redis
 def test_the_tour_of_the_readme_prints_what_it_shows(server, tmp_path):
-    """Its lines as printed, but for the port, and without the server that they start."""
+    """The lines of the page, without the port and without the server that they start."""
     block = (
         README.read_text("utf-8").partition("Across a fleet")[2].partition("```sh\n")[2].partition("```")[0]
     )

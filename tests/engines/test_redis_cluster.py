@@ -272,7 +272,7 @@ def test_a_plan_names_the_node_that_lacks_memory(cluster, client, name):
         assert 0 < outcome.shards < 48
         assert (plan.maxmemory, plan.used_memory) == (8 << 20, outcome.used_memory)
         with pytest.raises(
-            EngineFull, match=rf"the node 127.0.0.1:{short.port} has room .* of its 48 shards"
+            EngineFull, match=rf"the node 127.0.0.1:{short.port} has space .* of its 48 shards"
         ):
             RedisBloomFilter(client, name, 50_000_000)
         assert RedisBloomFilter.find(client, name) is None

@@ -149,7 +149,7 @@ def test_changes_are_atomic_wherever_the_connection_breaks(client, proxy, kind, 
 
 @pytest.mark.parametrize("retries", [True, False])
 def test_creation_through_asyncio_is_atomic(client, proxy, retries):
-    async def opened():
+    async def open_filter():
         retry = AsyncRetry(ConstantBackoff(0.005), 3) if retries else None
         async with redis.asyncio.Redis(port=proxy.port, retry=retry, socket_timeout=20) as own:
             f = await AsyncRedisBloomFilter.open(own, "f", 1000, shards=2, ttl=3600)
@@ -167,7 +167,7 @@ def test_creation_through_asyncio_is_atomic(client, proxy, retries):
 
     own = clients(proxy)[0 if retries else 1]
     before = client.flushall
-    walked(proxy, own, lambda _: asyncio.run(opened()), before, check)
+    walked(proxy, own, lambda _: asyncio.run(open_filter()), before, check)
 
 
 @pytest.mark.parametrize("retries", [True, False])

@@ -142,7 +142,7 @@ def test_opening_waits_for_creation_no_longer_than_the_timeout(server, client):
 
 
 class Liar:
-    """A server that answers each command with the same bytes, but for what clients send of themselves."""
+    """A server that responds to each command with the same bytes, except those that clients send first."""
 
     def __init__(self, answer: bytes):
         self.answer = answer

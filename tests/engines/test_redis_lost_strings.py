@@ -49,10 +49,10 @@ def waiting(server):
     with asyncio.Runner() as runner:
         client = redis.asyncio.Redis(port=server.port)
 
-        async def done(awaited):
+        async def wait_for(awaited):
             return await awaited
 
-        yield client, lambda awaited: runner.run(done(awaited))
+        yield client, lambda awaited: runner.run(wait_for(awaited))
         runner.run(client.aclose())
 
 
@@ -95,7 +95,7 @@ class Fleet:
         return sorted(key for key in self.client.keys(f"{self.name}:*") if b":bits" in key)
 
 
-def filled(kind, client, waiting):
+def fill(kind, client, waiting):
     """A filter with keys in all of its strings, and two clients that know it."""
     fleet = Fleet(kind, client, waiting, f"f{uuid.uuid4().hex}")
     writer = fleet.open(waits=False, capacity=2012, shards=2, **fleet.options)
@@ -111,7 +111,7 @@ def filled(kind, client, waiting):
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_string_that_is_damaged_is_lost_to_every_client(client, waiting, kind, damage):
-    fleet, writer, other = filled(kind, client, waiting)
+    fleet, writer, other = fill(kind, client, waiting)
     strings, lost = fleet.strings(), FilterLost if damage != "of another type" else EngineNameTaken
     assert len(strings) == (6 if kind == "rolling" else 2)
     assert len({client.strlen(string) for string in strings}) == 1

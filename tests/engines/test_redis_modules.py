@@ -186,12 +186,12 @@ def test_a_filter_created_by_server_commands_is_named(running, client, command):
     with pytest.raises(FilterLost, match="no filter 'away'"):
         RedisBloomFilter(client, "away")
 
-    async def opened():
+    async def open_filter():
         async with redis.asyncio.Redis(port=running.port) as waiting:
             await AsyncRedisBloomFilter.open(waiting, "f")
 
     with pytest.raises(IncompatibleFilters, match=f"{command}.EXISTS"):
-        asyncio.run(opened())
+        asyncio.run(open_filter())
     beside = RedisBloomFilter(client, "f", 1000, backend="module")
     assert beside.add("ada")
     assert client.execute_command(f"{command}.EXISTS", "f", "ada")

@@ -117,7 +117,7 @@ def test_the_keys_are_those_of_python(session, engine):
 @pytest.mark.parametrize("kind", ["array<int>", "map<string,int>", "struct<a:array<int>>"])
 def test_a_column_without_keys_is_refused_before_it_runs(session, engine, kind):
     frame = session.createDataFrame([], f"key {kind}")
-    with pytest.raises(KeyTypeError, match="whose values are no keys"):
+    with pytest.raises(KeyTypeError, match="whose values cannot be keys"):
         engine.build(frame, "key", capacity=10)
 
 

@@ -76,11 +76,11 @@ def build(
 ) -> Any:
     """Return a filter of the keys in a bag, a series, a column or the rows of a dataframe.
 
-    Nulls are no keys, and NaN among floats of NumPy is one, as in batches of pandas. Each partition becomes a
+    Nulls are skipped, and NaN among floats of NumPy is a key, as in pandas batches. Each partition becomes a
     filter for ``capacity`` keys; workers merge eight at a time, in a tree. A task that runs twice cannot
     change the filter. ``kind`` is a kind that takes ``capacity`` and ``fpr`` and can merge, or ``"spark"``
     for a filter in Spark's format; ``parameters`` are further ones of its class. Raises ParameterError,
-    ParameterTypeError; KeyTypeError for values that are no keys, SecretError for a filter
+    ParameterTypeError; KeyTypeError for values that cannot be keys, SecretError for a filter
     with a secret, FilterMemoryError if a worker has no memory to merge two, and EngineError if a worker lacks
     this package or has another version of it.
     """

@@ -96,7 +96,7 @@ def unregister(connection: Any, /, *names: str) -> None:
 def build(
     source: Any, column: str, *, capacity: int, fpr: float = 0.01, kind: str = "bloom", **parameters: Any
 ) -> Any:
-    """Return a filter of the values in one column of a query; nulls are no keys.
+    """Return a filter of the values in one column of a query; nulls are skipped.
 
     ``source`` is a relation, ``connection.sql("select ...")``, or a connection whose query was just executed,
     which allows parameters: ``connection.execute("select ... where day = ?", [day])``. Batches of up to

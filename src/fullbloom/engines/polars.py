@@ -102,7 +102,7 @@ def build(
     kind: str = "bloom",
     **parameters: Any,
 ) -> Any:
-    """Return a filter of the values in one column; nulls are no keys.
+    """Return a filter of the values in one column; nulls are skipped.
 
     A lazy frame runs on the streaming engine and never holds the whole column. ``kind`` is the name of a kind
     that takes a ``capacity`` and ``fpr``, and ``parameters`` are further ones of its class, ``seed=`` for

@@ -31,7 +31,7 @@ _PARTS_PER_CORE = 2
 def build(
     frame: Any, column: str, *, capacity: int, fpr: float = 0.01, kind: str = "bloom", **parameters: Any
 ) -> Any:
-    """Return a filter of the values in one column of a DataFrame; nulls are no keys, NaN is one.
+    """Return a filter of the values in one column of a DataFrame; nulls are skipped, NaN is a key.
 
     Each partition becomes a filter for ``capacity`` keys, built from batches of Arrow. Groups of these merge
     on executors, and the driver merges at most 16 results. With ``local[N]``, where all tasks run on this

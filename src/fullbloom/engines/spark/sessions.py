@@ -58,16 +58,16 @@ def pick(frame: Any, column: str) -> Any:
 
 
 def check_key_type(column: str, key_type: Any) -> None:
-    """Raise KeyTypeError if values of a type of Spark are no keys, before anything runs."""
+    """Raise KeyTypeError if values of a type of Spark cannot be keys, before anything runs."""
     if isinstance(key_type, spark_types.StructType):
         for field in key_type.fields:
             check_key_type(f"{column}.{field.name}", field.dataType)
         return
     if not isinstance(key_type, _KEYS):
         raise KeyTypeError(
-            f"column {column[:SHOWN]!r} has the type {key_type.simpleString()[:SHOWN]}, whose values "
-            "are no keys; integers, floats, booleans, text, binary, dates, timestamps, day-time intervals, "
-            "decimals and structs of these are"
+            f"column {column[:SHOWN]!r} has the type {key_type.simpleString()[:SHOWN]}, whose "
+            "values cannot be keys; integers, floats, booleans, text, binary, dates, timestamps, "
+            "day-time intervals, decimals and structs of these can"
         )
 
 

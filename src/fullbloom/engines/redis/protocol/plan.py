@@ -297,7 +297,7 @@ class Plan:
             least = min(self.nodes, key=lambda node: node.room)
             free = (least.maxmemory or 0) - (least.used_memory or 0)
             raise EngineFull(
-                f"filter {name!r}: {_describe(least)} has room for {max(free, 0):,} bytes (maxmemory "
+                f"filter {name!r}: {_describe(least)} has space for {max(free, 0):,} bytes (maxmemory "
                 f"{least.maxmemory:,}) and the filter needs {least.nbytes:,}{self._of_all(least)}; raise the "
                 "limit, or take a higher fpr"
             )

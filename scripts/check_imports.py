@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "fullbloom"
 #: Packages that all files of a subpackage may import.
 SHARED = {
-    "engines": {"pyarrow", "pyspark", "redis", "sqlalchemy"},
+    "engines": {"py4j", "pyarrow", "pyspark", "redis", "sqlalchemy"},
     "service": {
         "alembic",
         "fullbloom_server",

@@ -53,12 +53,13 @@ def send(
     whole_bits: bool,
 ) -> float:
     """Bytes of all rounds and of the rows that are left; each round has so many values of digits per row."""
-    sent, left, salt = 0.0, hashes, np.uint64(0)
+    sent, left = 0.0, hashes
     for number, spread in enumerate(spreads):
         universe = max(256, math.ceil(spread * len(left)))
         if whole_bits:
             universe = 1 << math.ceil(math.log2(universe))
         # Other digits in each round: the leading ones of a product.
+        salt = np.uint64(number * 0x51_7C_C1_B7_27_22_0A_95 % 2**64)
         mixed = (left ^ salt) * np.uint64(0x9E3779B97F4A7C15 + 2 * number)
         digits = ((mixed >> np.uint64(20)).astype(np.float64) / (1 << 44) * universe).astype(np.uint64)
         for part in np.array_split(digits, senders):
@@ -70,7 +71,7 @@ def send(
         same = ordered[1:] == ordered[:-1]
         is_repeated[order[1:]] |= same
         is_repeated[order[:-1]] |= same
-        left, salt = left[is_repeated], salt + np.uint64(0x51_7C_C1_B7_27_22_0A_95)
+        left = left[is_repeated]
     return sent + ROW_BYTES * len(left)
 
 

@@ -14,6 +14,17 @@ from benchmarks.units import write_bytes, write_seconds
 PAGE = ROOT / "docs" / "scale.md"
 IMAGES = ROOT / "docs" / "images"
 Record = dict[str, Any]
+#: What the page calls the parts of the record.
+NOUNS = {
+    "filters": "filters",
+    "largest": "the filter of a billion keys",
+    "probe": "accesses to memory",
+    "cores": "all cores",
+    "route": "routing",
+    "shuffle": "shuffles",
+    "simulation": "their simulation",
+    "sync": "syncs",
+}
 #: The plan with more machines than the fewest.
 FACTOR = 4
 
@@ -144,12 +155,20 @@ def _write_machine(machine: plan.Machine) -> str:
 
 
 def describe(record: Record) -> str:
-    """Machine and date."""
-    seen, dates = record["machine"], sorted({*record["dates"].values()})
-    return (
-        f"Measured on {' and '.join(dates)}: {seen['cpu']}, {seen['cores']} cores, "
-        f"{seen['memory_gib']:.0f} GiB, {seen['simd']}, {seen['python']}, one thread."
-    )
+    """Machine and dates of the parts, by machine."""
+    parts: dict[str, list[str]] = {}
+    for part, seen in record["machines"].items():
+        machine = (
+            f"{seen['cpu']}, {seen['cores']} cores, {seen['memory_gib']:.0f} GiB, {seen['simd']}, "
+            f"{seen['python']}, one thread"
+        )
+        parts.setdefault(machine, []).append(part)
+    lines = []
+    for machine, names in parts.items():
+        dates = " and ".join(sorted({record["dates"][name] for name in names}))
+        what = "All parts" if len(parts) == 1 else ", ".join(NOUNS[name] for name in names)
+        lines.append(f"* {what}: {dates}, {machine}.")
+    return "\n".join(lines)
 
 
 def describe_fit(record: Record) -> str:

@@ -117,7 +117,7 @@ def _hours_of_network(total: float, machine: Machine, machines: int) -> float:
 
 def describe_machines(record: dict[str, Any]) -> list[Machine]:
     """The kind that was measured, and two larger ones; 10 Gbit/s and 25 Gbit/s are assumptions."""
-    measured = record["machine"]
+    measured = record["machines"]["filters"]
     return [
         Machine(measured["cores"], measured["memory_gib"], 10),
         Machine(16, 128, 10),

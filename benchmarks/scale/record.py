@@ -64,7 +64,7 @@ def measure(part: str) -> None:
     described = machine.describe()
     rows = PARTS[part]()
     record = load()
-    record["machine"] = described
+    record.setdefault("machines", {})[part] = described
     record.setdefault("dates", {})[part] = today()
     record[part] = rows
     save_record(FILE, record)

@@ -53,11 +53,14 @@ MODULES = {
     "fullbloom.recipes.lsm": "a log-structured store with a filter for each table",
     "fullbloom.recipes.names": "check whether user names are free",
     "fullbloom.recipes.novelty": "the novelty filter of the fruit fly",
+    "fullbloom.recipes.prefix_set": "prefixes of URL hashes, as in Safe Browsing",
     "fullbloom.recipes.rate_limit": "limit the events of each client",
+    "fullbloom.recipes.squid": "the cache digest of Squid",
     "fullbloom.recipes.state_search": "search the states of a program",
     "fullbloom.recipes.tokens": "tokens that were revoked before they expire",
     "fullbloom.recipes.traces": "traces of requests, drawn or from access logs",
     "fullbloom.recipes.url_check": "check URLs against a large list",
+    "fullbloom.recipes.venti": "the filter of a Venti archive",
 }
 #: What classes without a row in the registry hold, and where they are explained.
 FOREIGN = ":doc:`Its page </formats>` has the formats, and how each was verified."

@@ -145,8 +145,8 @@ def test_the_calls_of_the_page_of_redis_work(own_server, tmp_path, monkeypatch):
     RedisBitmapFilter(names["client"], "seen:bits", "md5-double", 95_851, 7).add_many(urls[:2])
     execute("## Filters that another program keeps by SETBIT")
     assert names["seen"].contains_many([*urls, "other"]) == [True] * 5 + [False]
-    with fullbloom.open(tmp_path / "seen.bloom") as dumped:
-        assert dumped.contains_many([*urls, "other"]) == [True] * 5 + [False]
+    dumped = fullbloom.open(tmp_path / "seen.bloom")
+    assert dumped.contains_many([*urls, "other"]) == [True] * 5 + [False]
 
 
 @needs_redis

@@ -17,7 +17,7 @@ mod slot;
 
 pub use self::slot::Entry;
 #[cfg(test)]
-pub(in crate::bank) use self::slot::UNMIX;
+pub(super) use self::slot::UNMIX;
 
 use self::search::{BLOCK, fetch_block, find_from, search};
 use self::slot::{MIX, Slot, is_free, pack, state, unpack};

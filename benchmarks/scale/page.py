@@ -157,7 +157,8 @@ def _write_machine(machine: plan.Machine) -> str:
 def describe(record: Record) -> str:
     """Machine and dates of the parts, by machine."""
     parts: dict[str, list[str]] = {}
-    for part, seen in record["machines"].items():
+    for part in NOUNS:
+        seen = record["machines"][part]
         machine = (
             f"{seen['cpu']}, {seen['cores']} cores, {seen['memory_gib']:.0f} GiB, {seen['simd']}, "
             f"{seen['python']}, one thread"
@@ -167,7 +168,7 @@ def describe(record: Record) -> str:
     for machine, names in parts.items():
         dates = " and ".join(sorted({record["dates"][name] for name in names}))
         what = "All parts" if len(parts) == 1 else ", ".join(NOUNS[name] for name in names)
-        lines.append(f"* {what}: {dates}, {machine}.")
+        lines.append(f"* {what[0].upper()}{what[1:]}: {dates}, {machine}.")
     return "\n".join(lines)
 
 

@@ -3,7 +3,7 @@
 /// An odd multiplier with a good spectrum (Steele and Vigna, 2021).
 pub(super) const MIX: u64 = 0xd134_2543_de82_ef95;
 /// The inverse of [`MIX`] modulo 2^64.
-pub const UNMIX: u64 = inverse(MIX);
+pub(crate) const UNMIX: u64 = inverse(MIX);
 
 /// Newton's iteration doubles the number of correct bits.
 const fn inverse(odd: u64) -> u64 {

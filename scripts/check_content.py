@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 LONGEST = 500
 UNLIMITED = re.compile(
-    r"(?:fuzz/)?Cargo\.lock|web/package-lock\.json|LICENSE|THIRD-PARTY-LICENSES|src/fullbloom/_core\.pyi|benchmarks/record/.*|tests/golden/.*"
+    r"(?:fuzz/)?Cargo\.lock|web/package-lock\.json|LICENSE|THIRD-PARTY-LICENSES|src/fullbloom/_core\.pyi|benchmarks/(?:record/.*|\w+/record\.json)|tests/golden/.*"
     r"|docs/figures\.md|docs/images/figures-\w+\.svg"
 )
 # The project's first name is allowed where bytes depend on it, and in the changelog.

@@ -81,6 +81,8 @@ class Shell:
     def _fish(home: Path, start: str, lazily: str | None) -> list[str]:
         config = home / ".config" / "fish"
         (config / "completions").mkdir(parents=True)
+        # Without this folder each first start reads all pages of the manual, for a minute of a core.
+        (home / ".local" / "share" / "fish" / "generated_completions").mkdir(parents=True)
         (config / "config.fish").write_text(f"set -g fish_greeting\n{start}\n")
         if lazily is not None:
             (config / "completions" / "fullbloom.fish").write_text(lazily)

@@ -119,7 +119,7 @@ function Figures({ filter, counted, operations }: { filter: Filter; counted: Fil
       <Tile label="Memory" value={formatBytes(filter.nbytes)}>
         {filter.num_added > 0 ? `${formatShort((8 * filter.nbytes) / filter.num_added)} bits a key` : "no key yet"}
       </Tile>
-      <Tile label="Operations a second" value={formatShort(operations)}>
+      <Tile label="Operations per second" value={formatShort(operations)}>
         {plural(filter.adds, "add")}, {plural(lookups, "lookup")}
       </Tile>
       <Tile label="Hits" value={formatCount(filter.hits)}>

@@ -50,7 +50,7 @@ def find_missing_axe() -> str | None:
 def _find_missing(path: Path) -> str | None:
     if path.is_file():
         return None
-    reason = f"{path.relative_to(WEB.parent)} is missing; run: make web"
+    reason = f"{path.relative_to(WEB.parent)} is missing; run: make web, which needs Node 20.19 or newer"
     if ARE_BUILT:
         raise RuntimeError(f"{reason}, which FULLBLOOM_PAGES says has been run")
     return reason
@@ -65,6 +65,16 @@ def find_missing_tool() -> str | None:
     except ImportError:
         return "playwright is missing; run: pip install -r requirements/browser.txt"
     return None
+
+
+def describe_skips() -> str:
+    """Return one sentence that says which pages are tested here, and why the others are not."""
+    by_obstacle: dict[str | None, list[str]] = {}
+    for page in ("dashboard", "explorer"):
+        by_obstacle.setdefault(find_obstacle(page), []).append(f"the {page}")
+    tested = " and ".join(by_obstacle.pop(None, ["no page"]))
+    skipped = (f"; {' and '.join(names)} skipped, because {why}" for why, names in by_obstacle.items())
+    return f"Tested in a browser: {tested}{''.join(skipped)}."
 
 
 @contextlib.contextmanager
@@ -122,3 +132,7 @@ def find_axe_violations(page: Any, options: dict[str, Any] = ALL) -> list[str]:
         for rule in result["violations"]
         for node in rule["nodes"]
     ]
+
+
+if __name__ == "__main__":
+    print(describe_skips())

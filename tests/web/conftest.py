@@ -16,6 +16,9 @@ __all__ = ["new_service", "service", "start"]
 _numbers = itertools.count()
 #: What `make test` runs where the pages are built: one test per page, seconds in total. The others are long.
 SMOKE = {
+    "test_the_summary_names_each_skipped_page_and_the_reason",
+    "test_the_list_and_a_filter_can_be_reached_by_keyboard",
+    "test_dropping_a_filter_requires_typing_its_name",
     "test_the_form_advises_on_a_kind_creates_the_filter_and_its_numbers_update",
     "test_hostile_names_from_another_server_are_shown_as_inert_text",
     "test_hashes_positions_and_bits_of_words_equal_pythons",

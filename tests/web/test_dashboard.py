@@ -51,7 +51,7 @@ def test_a_static_filter_can_be_built_from_typed_keys(tab, service):
     page = tab.open("#/create")
     page.get_by_label("static", exact=False).first.check()
     page.get_by_label("Name").fill("created:static")
-    page.get_by_label("Keys, one a line").fill("ada\nalan\n")
+    page.get_by_label("Keys, one per line").fill("ada\nalan\n")
     page.get_by_role("button", name="Create", exact=True).click()
     expect(page.get_by_role("heading", level=1)).to_have_text("created:static")
     found = service.http.post("/v1/filters/created:static/check", json={"keys": ["ada", "alan"]}).json()[
@@ -193,7 +193,7 @@ def test_renaming_can_replace_another_filter_in_one_step(tab, service, name):
 def test_a_filter_can_be_frozen_and_downloaded(tab, service, name, tmp_path):
     page = tab.open(f"#/filter/{name}")
     page.get_by_role("button", name="Freeze …").click()
-    page.get_by_label("Keys, one a line").fill("ada\nalan")
+    page.get_by_label("Keys, one per line").fill("ada\nalan")
     expect(page.get_by_label("Kind, at a rate")).not_to_have_value("")
     confirm(page, name, "Build the static filter")
     expect(page.get_by_text(f"{name} is a static filter now.")).to_be_visible()

@@ -95,7 +95,7 @@ def choose_bank(page):
 
 def choose_static(page):
     page.get_by_label("static", exact=False).first.check()
-    expect(page.get_by_label("Keys, one a line")).to_be_visible()
+    expect(page.get_by_label("Keys, one per line")).to_be_visible()
     page.get_by_text("More", exact=True).click()
 
 

@@ -143,7 +143,7 @@ def test_text_typed_while_kinds_load_is_kept(new_tab, proxy, service, name):
     expect(find_tile(page, "Keys")).to_be_visible()
     with proxy.answering(wait, "/v1/plan"):
         press(page, "Freeze …")
-        text = page.get_by_label("Keys, one a line")
+        text = page.get_by_label("Keys, one per line")
         text.fill("ada")
         text.press_sequentially("\nalan")
         gate.set()
@@ -229,7 +229,7 @@ def test_an_unanswered_upload_is_reported_as_possibly_applied(new_tab, proxy, na
     """The page does not call it a failure of its own."""
     page = new_tab(proxy.url).open(f"#/filter/{name}")
     press(page, "Freeze …")
-    page.get_by_label("Keys, one a line").fill("ada\nalan")
+    page.get_by_label("Keys, one per line").fill("ada\nalan")
     expect(page.get_by_label("Kind, at a rate")).not_to_have_value("")
     with proxy.answering(lambda _: time.sleep(0.5), build_path(name, "freeze")):
         confirm(page, name, "Build the static filter")

@@ -56,7 +56,7 @@ def test_the_bits_of_a_false_positive_are_attributed_to_the_words_that_set_them(
     show(page, address, "words", words="ada grace edsger", ask="", m=40, k=3, seed=5)
     page.get_by_role("button", name="Find a false positive").click()
     page.wait_for_selector(".answer.wrong")
-    asked = page.get_by_label("Ask for").input_value()
+    asked = page.get_by_label("Look up").input_value()
     filter_ = fullbloom.BloomFilter.with_shape(40, 3, layout="classic", seed=5)
     filter_.update(["ada", "grace", "edsger"])
     assert asked in filter_
@@ -98,7 +98,7 @@ def test_theoretical_and_measured_rates_match_python(
         "() => Number(document.querySelector('[data-fact^=absent]').innerText.replaceAll(',', '')) > 2e5"
     )
     trials, measured = (
-        parse_int(read_fact(page, "absent keys asked")),
+        parse_int(read_fact(page, "absent keys looked up")),
         parse_rate(read_fact(page, "measured")),
     )
     # Five standard errors of the trials around the rate of this filter, whose fill Python computes.

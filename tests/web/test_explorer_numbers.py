@@ -39,7 +39,7 @@ def parse_size(text: str) -> float:
 def show_toy(page: Page, address: str, view: str, asked: str, gone: str = "nobody") -> str:
     """Look up a key in a manual example, after clearing the bits of another; return the answer."""
     show(page, address, "words", view=view)
-    page.get_by_role("group", name="Ask for").get_by_role("radio", name=asked, exact=True).check()
+    page.get_by_role("group", name="Look up").get_by_role("radio", name=asked, exact=True).check()
     page.get_by_role("group", name="Clear the bits of").get_by_role("radio", name=gone, exact=True).check()
     return page.locator(".answer").inner_text()
 
@@ -94,7 +94,7 @@ def test_a_live_measurement_equals_pythons(page: Page, address: str, bits: int, 
     show(page, address, "rate", bits=bits, k=hashes)
     enough = "() => Number(document.querySelector('[data-fact^=absent]').innerText.replaceAll(',', '')) > 1e5"
     page.wait_for_function(enough)
-    found = read_measurement(page, {"trials": "absent keys asked", "rate": "measured"})
+    found = read_measurement(page, {"trials": "absent keys looked up", "rate": "measured"})
     trials = parse_int(found["trials"])
     want = measure("classic", 10_000 * bits, hashes, 10_000, trials)
     print(f"{trials} keys: {found['rate']}, Python {want}")
@@ -129,7 +129,7 @@ def test_measured_blocked_and_classic_rates_equal_pythons(page: Page, address: s
     show(page, address, "blocked", bits=10, k=hashes)
     page.set_default_timeout(60_000)
     page.wait_for_function(
-        "() => document.querySelector('[data-fact=\"absent keys asked\"]').innerText === '2,000,000'"
+        "() => document.querySelector('[data-fact=\"absent keys looked up\"]').innerText === '2,000,000'"
     )
     for layout in ("classic", "blocked"):
         want = measure(layout, bits, hashes, 10_000, 2_000_000)
@@ -336,7 +336,7 @@ def test_quotient_filter_runs_follow_the_placement_rule(page: Page, address: str
     assert read_fact(page, "pushed on") == str(sum(slot != quotient for slot, (quotient, _) in want.items()))
     assert read_fact(page, "bits of a remainder") == str(r)
     assert parse_rate(read_fact(page, "rate now")) == match_digits(filter_.fpr())
-    page.get_by_label("Ask for").fill("shelf-1")
+    page.get_by_label("Look up").fill("shelf-1")
     value = fullbloom.hash_key("shelf-1") >> (64 - q - r)
     page.wait_for_selector(f".answer:has-text('Its quotient is {value >> r} ')")
 

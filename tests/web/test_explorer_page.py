@@ -38,7 +38,7 @@ GOLDEN = Path(make.__file__).parent
 def test_the_address_restores_the_scene(context: BrowserContext, page: Page, address: str) -> None:
     show(page, address, "words")
     page.get_by_label("Words in the filter").fill("ä日本 <b>x</b> a&b=c#d")
-    page.get_by_label("Ask for").fill("ä日本")
+    page.get_by_label("Look up").fill("ä日本")
     page.get_by_role("slider", name="Bits, m").fill("77")
     wait_for_hash(page, "m=77")
     other = context.new_page()
@@ -107,16 +107,16 @@ def test_lookups_in_a_file_equal_pythons(page: Page, address: str, tmp_path: Pat
     filter_.save(tmp_path / "words.bloom")
     show(page, address, "file")
     drop(page, tmp_path / "words.bloom")
-    page.get_by_label("Ask for keys").fill("ada\ngrace\nnobody\n<b>x</b>")
-    page.get_by_role("button", name="Ask", exact=True).click()
+    page.get_by_label("Keys to look up").fill("ada\ngrace\nnobody\n<b>x</b>")
+    page.get_by_role("button", name="Look up", exact=True).click()
     rows = [row.split("\t") for row in page.locator("tbody tr").all_inner_texts()]
     for word, answer, count, positions in rows:
         assert (answer == "probably") == (word in filter_)
         assert int(count) == filter_.count(word)
         assert sorted(int(cell) for cell in positions.split(", ")) == sorted(filter_.positions(word))
     page.get_by_role("radio", name="whole numbers").check()
-    page.get_by_label("Ask for keys").fill("7\n8")
-    page.get_by_role("button", name="Ask", exact=True).click()
+    page.get_by_label("Keys to look up").fill("7\n8")
+    page.get_by_role("button", name="Look up", exact=True).click()
     page.wait_for_selector("tbody tr:nth-child(2):has-text('8')")
     answers = page.locator("tbody td:nth-child(2)").all_inner_texts()
     assert [answer == "probably" for answer in answers] == [7 in filter_, 8 in filter_]
@@ -174,8 +174,8 @@ def test_a_keyed_file_requires_its_secret(page: Page, address: str, tmp_path: Pa
         secret.wait_for()
     secret.fill(SECRET.hex())
     page.get_by_role("button", name="Open").click()
-    page.get_by_label("Ask for keys").fill("ada\nnobody")
-    page.get_by_role("button", name="Ask", exact=True).click()
+    page.get_by_label("Keys to look up").fill("ada\nnobody")
+    page.get_by_role("button", name="Look up", exact=True).click()
     page.wait_for_selector("tbody tr")
     assert page.locator("tbody td:nth-child(2)").all_inner_texts() == ["probably", "no"]
     assert SECRET.hex() not in page.content()
@@ -312,9 +312,9 @@ def test_typing_causes_no_long_task(page: Page, address: str) -> None:
     for scene, label in (
         ("words", "Words in the filter"),
         ("counting", "Added"),
-        ("cuckoo", "Ask for"),
-        ("quotient", "Ask for"),
-        ("golomb", "Ask for"),
+        ("cuckoo", "Look up"),
+        ("quotient", "Look up"),
+        ("golomb", "Look up"),
     ):
         page.evaluate("scene => { location.hash = scene; }", scene)
         page.wait_for_selector(f'main[data-scene="{scene}"][data-ready="true"] .attempt')

@@ -151,8 +151,8 @@ def test_a_file_of_250_mb_opens_in_bounded_memory(page: Page, address: str, tmp_
         drop(page, tmp_path / "large.bloom")
         page.wait_for_selector('.answer:has-text("Reading")')
         page.wait_for_selector('.answer.yes:has-text("BloomFilter")')
-        page.get_by_label("Ask for keys").fill("ada\nnobody")
-        page.get_by_role("button", name="Ask", exact=True).click()
+        page.get_by_label("Keys to look up").fill("ada\nnobody")
+        page.get_by_role("button", name="Look up", exact=True).click()
         page.wait_for_selector("tbody tr:nth-child(2)")
         answers = page.locator("tbody td:nth-child(2)").all_inner_texts()
         assert answers == ["probably", "no"]

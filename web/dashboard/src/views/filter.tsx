@@ -117,7 +117,7 @@ function Figures({ filter, counted, operations }: { filter: Filter; counted: Fil
             : `about ${plural(Math.round(counted.estimated), "key")} by its cells`}
       </Tile>
       <Tile label="Memory" value={formatBytes(filter.nbytes)}>
-        {filter.num_added > 0 ? `${formatShort((8 * filter.nbytes) / filter.num_added)} bits a key` : "no key yet"}
+        {filter.num_added > 0 ? `${formatShort((8 * filter.nbytes) / filter.num_added)} bits per key` : "no key yet"}
       </Tile>
       <Tile label="Operations per second" value={formatShort(operations)}>
         {plural(filter.adds, "add")}, {plural(lookups, "lookup")}

@@ -299,13 +299,13 @@ def test_a_script_error_stops_one_view_and_others_still_work(new_tab, service, n
     expect(page.get_by_role("row", name=name)).to_be_visible()
     page.evaluate(
         "window.format = Number.prototype.toPrecision;"
-        "Number.prototype.toPrecision = () => { throw new Error('toy'); };"
+        "Number.prototype.toPrecision = () => { throw new Error('toy'); }; 0"
     )
     expect(page.get_by_role("alert").filter(has_text="This view stopped")).to_contain_text("toy")
     expect(page.get_by_role("navigation", name="Views")).to_be_visible()
     page.get_by_role("link", name="Nodes").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Nodes")
-    page.evaluate("Number.prototype.toPrecision = window.format")
+    page.evaluate("Number.prototype.toPrecision = window.format; 0")
     page.go_back()
     expect(page.get_by_role("row", name=name)).to_be_visible()
 

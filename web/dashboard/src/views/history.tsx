@@ -63,7 +63,7 @@ function Samples({ filter, samples, label }: { filter: Filter; samples: Sample[]
       <>
         <Outlook filter={filter} samples={samples} label={label} />
         <p class="quiet">
-          {samples.length === 0 ? "No sample of this span yet." : "One sample yet."} The service takes one a minute of each filter that is used.
+          {samples.length === 0 ? "No sample of this span yet." : "One sample yet."} By default the service samples each filter in use once a minute.
         </p>
       </>
     );

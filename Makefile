@@ -32,7 +32,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests start a thousand interpreters. Without bytecode each of them compiles what it imports.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup build build-test build-dashboard demo serve test test-all test-interpreters test-free-threaded test-durability test-engines test-formats test-rivals fuzz asan tsan check bench figures docs docs-check docs-serve stubs \
+.PHONY: help setup build build-test build-dashboard demo serve test test-all test-interpreters test-free-threaded test-durability test-engines test-formats test-rivals fuzz asan tsan check bench figures docs docs-check docs-serve screenshots stubs \
 	format web wheels sources clean
 
 help:  ## Show this list
@@ -111,6 +111,9 @@ docs: build $(STAMPS)/docs  ## Build the documentation site into build/docs/html
 
 docs-check: docs  ## Test the built site: links, search and the number of clicks to each page
 	$(BIN)/python -m pytest -q tests/docs/test_site.py
+
+screenshots: docs $(STAMPS)/web  ## Take pictures of all pages, in both themes and two widths, into build/screenshots (5 minutes)
+	$(BIN)/python -m scripts.screenshots $(ARGS)
 
 docs-serve: docs  ## Build it and serve it on 127.0.0.1:8000 (PORT)
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory build/docs/html $(PORT)

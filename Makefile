@@ -22,6 +22,7 @@ RUST_CORE := $(RUST) $(shell find crates/fullbloom-py -name '*.rs' -o -name Carg
 RUST_SERVER := $(RUST) $(shell find crates/fullbloom-server -name '*.rs' -o -name '*.toml')
 WEB := $(RUST) $(shell find crates/fullbloom-wasm -type f) scripts/web.sh web/package-lock.json \
 	$(shell find web -type f -not -path '*/node_modules/*' -not -path '*/dist/*' -not -path '*/wasm/*' -not -path '*/core/*.wasm')
+DASHBOARD := scripts/web.sh web/package-lock.json $(filter web/dashboard/%,$(WEB))
 # The profile of everything but wheels and benchmarks, which are built with `release`: see Cargo.toml.
 DEVELOP := $(BIN)/maturin develop --locked --profile quick
 
@@ -31,7 +32,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests start a thousand interpreters. Without bytecode each of them compiles what it imports.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup build build-test demo serve test test-all test-interpreters test-free-threaded test-durability test-engines test-formats test-rivals fuzz asan tsan check bench figures docs docs-check docs-serve stubs \
+.PHONY: help setup build build-test build-dashboard demo serve test test-all test-interpreters test-free-threaded test-durability test-engines test-formats test-rivals fuzz asan tsan check bench figures docs docs-check docs-serve screenshots stubs \
 	format web wheels sources clean
 
 help:  ## Show this list
@@ -42,6 +43,8 @@ setup: $(STAMPS)/tools  ## Create .venv and install the pinned tools
 build: $(STAMPS)/tools $(STAMPS)/core $(STAMPS)/server  ## Build both native modules into .venv, where sources changed
 
 build-test: $(STAMPS)/test $(STAMPS)/core $(STAMPS)/server
+
+build-dashboard: $(STAMPS)/dashboard
 
 demo: $(STAMPS)/core  ## Do the main job on real input and print a table
 	$(BIN)/python examples/demo.py
@@ -109,6 +112,9 @@ docs: build $(STAMPS)/docs  ## Build the documentation site into build/docs/html
 docs-check: docs  ## Test the built site: links, search and the number of clicks to each page
 	$(BIN)/python -m pytest -q tests/docs/test_site.py
 
+screenshots: docs $(STAMPS)/web  ## Take pictures of all pages, in both themes and two widths, into build/screenshots (5 minutes)
+	$(BIN)/python -m scripts.screenshots $(ARGS)
+
 docs-serve: docs  ## Build it and serve it on 127.0.0.1:8000 (PORT)
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory build/docs/html $(PORT)
 
@@ -123,7 +129,7 @@ format: $(STAMPS)/tools  ## Format Rust and Python sources in place
 
 web:  ## Build the npm package, the explorer and the dashboard; needs Node and npm, obtains the target for WebAssembly
 	scripts/web.sh
-	@mkdir -p $(STAMPS) && touch $(STAMPS)/web
+	@mkdir -p $(STAMPS) && touch $(STAMPS)/web $(STAMPS)/dashboard
 
 wheels: $(STAMPS)/tools  ## Build and audit wheels for Linux (glibc, musl; x86-64, aarch64), check the code for others
 	scripts/wheels.sh
@@ -176,6 +182,10 @@ $(STAMPS)/release: $(STAMPS)/tools $(RUST_CORE) $(RUST_SERVER)
 
 $(STAMPS)/web: $(WEB)
 	scripts/web.sh
+	@mkdir -p $(@D) && touch $@ $(STAMPS)/dashboard
+
+$(STAMPS)/dashboard: $(DASHBOARD)
+	scripts/web.sh --dashboard
 	@mkdir -p $(@D) && touch $@
 
 $(STAMPS)/rivals: $(STAMPS)/tools requirements/bench.txt scripts/rivals.sh

@@ -3,6 +3,8 @@
 # The Rust tests are compiled while tools are installed, and run beside the Python suite. That one runs in WORKERS
 # processes, by default two a core: a third of its time it waits for servers. Files of tests stay together, since
 # their tests share what they set up; tests/conftest.py says which come first.
+# The dashboard is built at the same time where Node is installed, so that a few tests of it run in a browser. The closing
+# lines say which tests of pages are skipped, and why.
 # PROFILE compiles the Rust tests but for the core's unit tests: `test`, with checks of arithmetic, is the default; `quick`
 # shares the build of the extensions, which saves 3 minutes of processor time on a first run.
 set -uo pipefail
@@ -23,6 +25,8 @@ trap 'for job in $(jobs -p); do pkill --parent "$job"; kill "$job"; done 2>/dev/
 
 test_rust --no-run >build/test-rust.log 2>&1 &
 compiler=$!
+{ [[ -n "${FULLBLOOM_PAGES:-}" ]] || "${MAKE:-make}" --no-print-directory build-dashboard; } >build/test-dashboard.log 2>&1 &
+dashboard=$!
 "${MAKE:-make}" --no-print-directory build-test || exit
 # Each worker would rewrite the assertions of all tests: on a first run one process does it for them.
 [[ -d tests/__pycache__ ]] || .venv/bin/python -m pytest --collect-only --quiet "$@" >/dev/null
@@ -31,6 +35,7 @@ if ! wait "$compiler"; then
     exit 1
 fi
 
+wait "$dashboard" || grep -v '^make' build/test-dashboard.log
 nice bash -c test_rust >build/test-rust.log 2>&1 &
 tests=$!
 .venv/bin/python -m pytest --numprocesses "${WORKERS:-$((2 * $(nproc)))}" --dist loadfile --no-loadscope-reorder "$@" 2>&1 | tee build/test-python.log
@@ -44,4 +49,5 @@ echo "Rust (exit $rust):"
 grep '^test result' build/test-rust.log | sed 's/^/  /'
 echo "Python (exit $python):"
 tail -n 1 build/test-python.log | sed 's/^/  /'
+PYTHONPATH=tests .venv/bin/python -m web.browser
 ((rust == 0 && python == 0))

@@ -2,6 +2,7 @@
 # web.sh: builds the core for browsers into web/fullbloom/wasm, the package's JavaScript into web/fullbloom/dist, and
 # the pages made of it: web/explorer/dist and web/dashboard/dist.
 # web.sh --obtain: installs and downloads all that this needs, and builds nothing; exit code 1 if anything cannot be had.
+# web.sh --dashboard: builds the dashboard only, which needs Node but neither the core nor its compiler; installs no program.
 #
 # Needs Node with npm, and Rust's standard library for wasm32-unknown-unknown. Node comes from Debian, as root, where its
 # suite has a version that is new enough. The library comes from rustup where rustup is there; as root on Debian from a
@@ -81,6 +82,12 @@ check() {
         stop "the Rust compiler has no target $target; install rustup, then run: rustup target add $target"
 }
 
+if [[ "${1:-}" == --dashboard ]]; then
+    has_node || stop "Node 20.19 or newer is missing"
+    [[ web/node_modules/.package-lock.json -nt web/package-lock.json ]] || npm --prefix web ci --silent --ignore-scripts
+    npm --prefix web run --silent --workspace dashboard build
+    exit
+fi
 check
 if ! has_node; then
     echo "web: Node is missing, installing the Debian packages nodejs and npm"

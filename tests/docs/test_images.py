@@ -36,3 +36,9 @@ def test_plots_are_what_the_script_draws() -> None:
             f"{name}: run python -m scripts.docsite.plots"
         )
         assert file.stat().st_size < 150_000, name
+
+
+def test_no_image_is_larger_than_150_kb() -> None:
+    images = sorted(path for path in pictures.IMAGES.iterdir() if path.is_file())
+    assert {"dashboard.png", "explorer.png"} <= {path.name for path in images}
+    assert [path.name for path in images if path.stat().st_size > 150_000] == []

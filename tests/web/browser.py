@@ -20,7 +20,7 @@ _FLAGS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--enable-precise-memory-info",
 )  # fmt: skip
-#: Runs in each page before its own scripts: violations of its policy, with what was blocked.
+#: Runs in each page before its own scripts: records violations of the content security policy.
 _WATCH = """
 window.violations = [];
 document.addEventListener("securitypolicyviolation", (event) => {
@@ -32,13 +32,13 @@ document.addEventListener("securitypolicyviolation", (event) => {
 def find_obstacle(page: str, file: str = "index.html") -> str | None:
     """Return why the tests of a page cannot run here; None if they can.
 
-    ``file`` is one that its build writes.
+    ``file`` is a file that the build of the page writes.
     """
     return find_missing_build(page, file) or find_missing_tool()
 
 
 def find_missing_build(page: str, file: str = "index.html") -> str | None:
-    """Return why a page, and what it is tested with, is not there; None if it is."""
+    """Return which file of a built page, or of axe-core, is missing; None if none is missing."""
     return _find_missing(WEB / page / "dist" / file) or find_missing_axe()
 
 
@@ -50,14 +50,14 @@ def find_missing_axe() -> str | None:
 def _find_missing(path: Path) -> str | None:
     if path.is_file():
         return None
-    reason = f"{path.relative_to(WEB.parent)} is missing; run: make web"
+    reason = f"{path.relative_to(WEB.parent)} is missing; run: make web, which needs Node 20.19 or newer"
     if ARE_BUILT:
         raise RuntimeError(f"{reason}, which FULLBLOOM_PAGES says has been run")
     return reason
 
 
 def find_missing_tool() -> str | None:
-    """Return what a browser needs here and is missing; None if nothing is."""
+    """Return which program or package a browser test lacks; None if it lacks nothing."""
     if CHROMIUM is None:
         return "chromium is missing; as root on Debian: apt-get install chromium"
     try:
@@ -67,9 +67,19 @@ def find_missing_tool() -> str | None:
     return None
 
 
+def describe_skips() -> str:
+    """Return one sentence that says which pages are tested here, and why the others are not."""
+    by_obstacle: dict[str | None, list[str]] = {}
+    for page in ("dashboard", "explorer"):
+        by_obstacle.setdefault(find_obstacle(page), []).append(f"the {page}")
+    tested = " and ".join(by_obstacle.pop(None, ["no page"]))
+    skipped = (f"; {' and '.join(names)} skipped, because {why}" for why, names in by_obstacle.items())
+    return f"Tested in a browser: {tested}{''.join(skipped)}."
+
+
 @contextlib.contextmanager
 def launch():
-    """A running browser."""
+    """Run a browser."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -79,7 +89,7 @@ def launch():
 
 
 class Tab:
-    """A page in a context of its own, which remembers what went wrong in it and what it sent."""
+    """A page in its own context that records its script errors and its requests."""
 
     def __init__(self, browser: Any, url: str, *, width: int = 1280, theme: str = "light"):
         viewport = {"width": width, "height": 900}
@@ -95,7 +105,7 @@ class Tab:
         return self.page
 
     def close(self):
-        """Close it; fail if a script failed or the policy blocked anything."""
+        """Close the tab; fail if a script failed or the policy blocked anything."""
         violations = self.page.evaluate("window.violations")
         self.context.close()
         assert not self.errors, self.errors
@@ -122,3 +132,7 @@ def find_axe_violations(page: Any, options: dict[str, Any] = ALL) -> list[str]:
         for rule in result["violations"]
         for node in rule["nodes"]
     ]
+
+
+if __name__ == "__main__":
+    print(describe_skips())

@@ -1,4 +1,4 @@
-"""Tabs of a browser, and a running service, for tests of built pages."""
+"""Browser tabs and a running service for tests of built pages."""
 
 from __future__ import annotations
 
@@ -14,17 +14,20 @@ from web.faulty_proxy import FaultyProxy
 __all__ = ["new_service", "service", "start"]
 
 _numbers = itertools.count()
-#: What `make test` runs where the pages are built: a test of each page, seconds in all. All others are long.
+#: What `make test` runs where the pages are built: one test per page, seconds in total. The others are long.
 SMOKE = {
-    "test_a_filter_is_created_with_advice_and_its_numbers_move",
-    "test_hostile_names_of_a_strange_server_are_harmless",
-    "test_words_have_the_hashes_positions_and_bits_of_python",
-    "test_every_golden_file_and_every_recipe_in_node",
+    "test_the_summary_names_each_skipped_page_and_the_reason",
+    "test_the_list_and_a_filter_can_be_reached_by_keyboard",
+    "test_dropping_a_filter_requires_typing_its_name",
+    "test_the_form_advises_on_a_kind_creates_the_filter_and_its_numbers_update",
+    "test_hostile_names_from_another_server_are_shown_as_inert_text",
+    "test_hashes_positions_and_bits_of_words_equal_pythons",
+    "test_golden_files_and_new_filters_equal_pythons_in_node",
 }
 
 
 def pytest_collection_modifyitems(items):
-    """Mark what takes a browser, and is no smoke test, as long."""
+    """Mark every test of this folder as long, except the smoke tests."""
     for item in items:
         if item.path.parent == Path(__file__).parent and item.originalname not in SMOKE:
             item.add_marker(pytest.mark.long)
@@ -47,11 +50,11 @@ def tab(browser, service):
 def new_tab(browser):
     tabs = []
 
-    def make(url, **options):
+    def open_tab(url, **options):
         tabs.append(Tab(browser, url, **options))
         return tabs[-1]
 
-    yield make
+    yield open_tab
     for one in tabs:
         one.close()
 
@@ -65,8 +68,8 @@ def proxy(service):
 
 
 @pytest.fixture(scope="module")
-def shown(new_service):
-    """A service with some of everything, and samples."""
+def filled_service(new_service):
+    """A service with a filter of each category, and samples."""
     one = new_service(FULLBLOOM_HISTORY__EVERY="0.3", FULLBLOOM_LOG_LEVEL="warning")
     one.create("shown", capacity=2000)
     one.create("read:articles", kind="bank", capacity=50)
@@ -85,7 +88,7 @@ def shown(new_service):
 
 @pytest.fixture
 def name(service):
-    """A filter of this test."""
-    made = f"test:{next(_numbers)}"
-    service.create(made, keyed=False, seed=3)
-    return made
+    """The name of a filter that this test owns."""
+    filter_name = f"test:{next(_numbers)}"
+    service.create(filter_name, keyed=False, seed=3)
+    return filter_name

@@ -1,4 +1,4 @@
-"""What tests of the dashboard share; importing it skips them where the dashboard cannot run."""
+"""Helpers of the dashboard's tests; importing them skips a module where the dashboard cannot run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,17 @@ from playwright.sync_api import expect
 
 expect.set_options(timeout=20_000)  # a busy machine
 
-__all__ = ["HOSTILE", "NO_ANSWER", "VIEWS", "confirm", "expect", "json_of", "path_of", "tile", "try_now"]
+__all__ = [
+    "HOSTILE",
+    "NO_ANSWER",
+    "VIEWS",
+    "build_path",
+    "confirm",
+    "encode_json",
+    "expect",
+    "find_tile",
+    "retry_now",
+]
 
 NO_ANSWER = "The service does not answer."
 VIEWS = {
@@ -34,22 +44,22 @@ HOSTILE = {
 }
 
 
-def json_of(body):
-    """The body of a response and its header."""
+def encode_json(body):
+    """Return the body of a response and its header."""
     return json.dumps(body).encode(), "content-type: application/json"
 
 
-def path_of(name, action):
-    """The path of a request about a filter, as a browser spells it."""
+def build_path(name, action):
+    """Return the path of a request about a filter, encoded as a browser encodes it."""
     return f"/v1/filters/{quote(name, safe='')}/{action}"
 
 
-def try_now(page):
-    """Press the button that asks again, unless the page has just done so."""
+def retry_now(page):
+    """Press the retry button, unless the page has just retried."""
     page.evaluate("document.querySelector('.notice button')?.click()")
 
 
-def tile(page, label):
+def find_tile(page, label):
     return page.locator(".tile", has_text=label).locator("b").first
 
 

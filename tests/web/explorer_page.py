@@ -1,7 +1,7 @@
-"""The built explorer in Chromium: fixtures, and what a test reads off the page.
+"""The built explorer in Chromium: fixtures, and helpers that read values from the page.
 
-The page (``make web``) is served from a subfolder with the strict policy of the service. Without it, without
-Playwright or without Chromium the tests are skipped.
+The page (``make web``) is served from a subfolder with the strict policy of the service. The tests
+are skipped where the page, Playwright or Chromium is missing.
 
 Tests import this plugin for its functions before pytest does: PYTEST_DONT_REWRITE.
 """
@@ -48,7 +48,7 @@ SCENES = [
     "duplicates",
     "file",
 ]
-#: Runs in each page before its own scripts: notes breaches of the policy, long tasks and the first picture.
+#: Runs in each page before its own scripts: records policy violations, long tasks and the first picture.
 WATCH = """
 window.broken = []; window.tasks = [];
 document.addEventListener("securitypolicyviolation", (event) => {
@@ -67,29 +67,29 @@ new MutationObserver((_, observer) => {
 """
 
 
-class Served(http.server.SimpleHTTPRequestHandler):
-    """The built page in a subfolder; every requested path is recorded."""
+class PageHandler(http.server.SimpleHTTPRequestHandler):
+    """Serves the built page from a subfolder and records every requested path."""
 
     extensions_map: ClassVar = {
         **http.server.SimpleHTTPRequestHandler.extensions_map,
         ".wasm": "application/wasm",
     }
-    asked: ClassVar[list[str]] = []
+    requested: ClassVar[list[str]] = []
 
     def translate_path(self, path: str) -> str:
-        """Map the subfolder to the built page, and everything else to nothing."""
-        self.asked.append(path)
+        """Map the subfolder to the built page; every other path is not found."""
+        self.requested.append(path)
         inside = path.removeprefix(FOLDER) if path.startswith(FOLDER) else "nothing-is-here"
         return super().translate_path("/" + inside)
 
     def end_headers(self) -> None:
-        """Send the policy of the service."""
+        """Send the content security policy of the service."""
         self.send_header("Content-Security-Policy", POLICY)
         self.send_header("X-Content-Type-Options", "nosniff")
         super().end_headers()
 
     def copyfile(self, source: Any, outputfile: Any) -> None:
-        """Send a file; pages that are closed meanwhile are not an error."""
+        """Send a file; a page may close the connection early."""
         with contextlib.suppress(ConnectionError):
             super().copyfile(source, outputfile)
 
@@ -102,7 +102,9 @@ def address() -> Iterator[str]:
     """The address of the built page."""
     if (missing := find_missing_build("explorer")) is not None:
         pytest.skip(missing)
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Served, directory=str(DIST)))
+    server = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(PageHandler, directory=str(DIST))
+    )
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}{FOLDER}"
     server.shutdown()
@@ -130,28 +132,30 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def page(context: BrowserContext) -> Page:
-    """A page."""
+    """A page of that profile."""
     return context.new_page()
 
 
 def show(page: Page, address: str, scene: str, **values: object) -> None:
     """Open a scene with these values, and wait until it is drawn."""
+    if page.url.startswith(address):
+        page.goto("about:blank")  # else the drawing of the last values would count as that of the new ones
     page.goto(f"{address}#{scene}" + (f"?{urlencode(values)}" if values else ""))
     page.wait_for_selector(f'main[data-scene="{scene}"][data-ready="true"] .attempt')
 
 
 def wait_for_all(page: Page) -> None:
-    """Wait until the page has loaded everything it will ever need."""
+    """Wait until the page has loaded all of its files."""
     page.wait_for_selector('html[data-loaded="all"]', timeout=60_000, state="attached")
 
 
-def fact(page: Page, name: str) -> str:
-    """The text of a number that the scene shows."""
+def read_fact(page: Page, name: str) -> str:
+    """Return the text of a number that the scene shows."""
     return page.locator(f'[data-fact="{name}"]').inner_text()
 
 
-def rate(text: str) -> float:
-    """A percentage or a power of ten as a number."""
+def parse_rate(text: str) -> float:
+    """Convert a percentage or a power of ten to a number."""
     found = re.fullmatch(r"([\d.,]+) (?:%|\u00d7 10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+))", text)
     assert found, text
     digits = float(found[1].replace(",", ""))
@@ -160,18 +164,18 @@ def rate(text: str) -> float:
     return digits * 10 ** int(found[2].translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")))
 
 
-def whole(text: str) -> int:
-    """A whole number with separators."""
+def parse_int(text: str) -> int:
+    """Convert a whole number with separators."""
     return int(text.replace(",", ""))
 
 
 def wait_for_hash(page: Page, part: str) -> str:
-    """The fragment, once it contains `part`."""
+    """Wait until the fragment of the address contains `part`; return the fragment."""
     page.wait_for_function("part => location.hash.includes(part)", arg=part)
     fragment: str = page.evaluate("location.hash")
     return fragment
 
 
 def drop(page: Page, path: Path) -> None:
-    """Choose a file."""
+    """Give the page a file, as dropping it does."""
     page.locator('input[type="file"]').set_input_files(path)

@@ -1,4 +1,4 @@
-"""The dashboard in a browser, against a running service: what a person does with it."""
+"""The dashboard does a user's tasks in a browser, against a running service."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import re
 import time
 
 import pytest
-from web.dashboard import HOSTILE, VIEWS, confirm, expect, tile
+from web.dashboard import HOSTILE, VIEWS, confirm, expect, find_tile
 
 
-def test_a_filter_is_created_with_advice_and_its_numbers_move(tab, service):
+def test_the_form_advises_on_a_kind_creates_the_filter_and_its_numbers_update(tab, service):
     page = tab.open("#/create")
     page.get_by_label("Different keys").fill("20k")
     page.get_by_label("False-positive rate").fill("1 in 100")
@@ -23,19 +23,19 @@ def test_a_filter_is_created_with_advice_and_its_numbers_move(tab, service):
     expect(page.get_by_role("heading", level=1)).to_have_text("created:here")
     info = service.http.get("/v1/filters/created:here").json()
     assert (info["kind"], info["capacity"], info["target_fpr"]) == ("counting", 20_000, 0.01)
-    expect(tile(page, "Keys")).to_have_text("0")
+    expect(find_tile(page, "Keys")).to_have_text("0")
     for count in (100, 350):
         keys = [f"key-{number}" for number in range(count)]
         service.http.post("/v1/filters/created:here/add", json={"keys": keys}).raise_for_status()
         num_added = service.http.get("/v1/filters/created:here").json()["num_added"]
-        expect(tile(page, "Keys")).to_have_text(str(num_added), timeout=10_000)
+        expect(find_tile(page, "Keys")).to_have_text(str(num_added), timeout=10_000)
     service.http.post("/v1/filters/created:here/check", json={"keys": keys}).raise_for_status()
-    expect(tile(page, "Hits")).to_have_text("350", timeout=10_000)
+    expect(find_tile(page, "Hits")).to_have_text("350", timeout=10_000)
     page.goto(f"{service.url}/#/?search=created*here")
     expect(page.get_by_role("row", name="created:here")).to_contain_text("counting")
 
 
-def test_what_the_service_refuses_is_said_as_a_sentence(tab, name):
+def test_the_form_shows_why_the_service_rejects_a_filter(tab, name):
     page = tab.open("#/create")
     page.get_by_label("Different keys").fill("lots of")
     expect(page.locator(".notice")).to_contain_text("Items: Input should be a valid integer")
@@ -47,11 +47,11 @@ def test_what_the_service_refuses_is_said_as_a_sentence(tab, name):
         expect(page.get_by_role("alert").locator(".notice")).to_contain_text(sentence)
 
 
-def test_a_static_filter_is_created_of_its_keys(tab, service):
+def test_a_static_filter_can_be_built_from_typed_keys(tab, service):
     page = tab.open("#/create")
     page.get_by_label("static", exact=False).first.check()
     page.get_by_label("Name").fill("created:static")
-    page.get_by_label("Keys, one a line").fill("ada\nalan\n")
+    page.get_by_label("Keys, one per line").fill("ada\nalan\n")
     page.get_by_role("button", name="Create", exact=True).click()
     expect(page.get_by_role("heading", level=1)).to_have_text("created:static")
     found = service.http.post("/v1/filters/created:static/check", json={"keys": ["ada", "alan"]}).json()[
@@ -62,7 +62,7 @@ def test_a_static_filter_is_created_of_its_keys(tab, service):
     expect(page.get_by_role("button", name="Add it")).to_have_count(0)
 
 
-def test_keys_are_tried_as_texts_and_integers(tab, service, name):
+def test_keys_can_be_added_and_looked_up_as_text_and_as_integers(tab, service, name):
     page = tab.open(f"#/filter/{name}")
     outcome = page.locator(".outcome")
     for key, kind in (("5", "text"), ("5", "integer"), ("-12345678901234567890", "integer")):
@@ -84,7 +84,7 @@ def test_keys_are_tried_as_texts_and_integers(tab, service, name):
     expect(page.get_by_role("alert")).to_contain_text("An integer key has digits only")
 
 
-def test_counts_labels_and_removal_are_shown_where_the_kind_has_them(tab, service):
+def test_counts_values_and_removal_appear_for_kinds_that_support_them(tab, service):
     service.create("has:counts", kind="counting")
     page = tab.open("#/filter/has:counts")
     page.get_by_label("Key", exact=True).fill("ada")
@@ -106,7 +106,7 @@ def test_counts_labels_and_removal_are_shown_where_the_kind_has_them(tab, servic
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_hostile_keys_are_shown_as_they_are_and_apart(tab, name, kind):
+def test_hostile_keys_are_shown_as_inert_text(tab, name, kind):
     text = HOSTILE[kind].replace("\t", " ")  # a field of one line has no other
     page = tab.open(f"#/filter/{name}")
     page.on("dialog", lambda dialog: tab.errors.append(f"dialog {dialog.message}"))
@@ -119,7 +119,7 @@ def test_hostile_keys_are_shown_as_they_are_and_apart(tab, name, kind):
     expect(page.locator(".outcome strong").first).to_have_text("was new and is in the filter now.")
 
 
-def test_a_key_of_a_megabyte_is_refused_or_cut_and_shown_on_request(tab, service, name):
+def test_a_key_of_a_megabyte_is_rejected_and_a_long_key_is_shortened_until_expanded(tab, service, name):
     page = tab.open(f"#/filter/{name}")
     key = page.get_by_label("Key", exact=True)
     key.fill("x" * (1 << 20))
@@ -136,7 +136,7 @@ def test_a_key_of_a_megabyte_is_refused_or_cut_and_shown_on_request(tab, service
     assert service.http.post(f"/v1/filters/{name}/check", json={"key": long}).json() == {"found": True}
 
 
-def test_tokens_are_created_shown_once_and_revoked(start, new_tab):
+def test_tokens_can_be_created_and_revoked_and_are_shown_once(start, new_tab):
     one = start()
     page = new_tab(one.url).open("#/tokens")
     expect(page.get_by_text("No token exists")).to_be_visible()
@@ -160,7 +160,7 @@ def test_tokens_are_created_shown_once_and_revoked(start, new_tab):
     assert [row["name"] for row in one.http.get("/v1/tokens", headers=key).json()["tokens"]] == ["first"]
 
 
-def test_a_filter_is_dropped_only_after_its_name_is_typed(tab, service, name):
+def test_dropping_a_filter_requires_typing_its_name(tab, service, name):
     page = tab.open(f"#/filter/{name}")
     page.get_by_role("button", name="Drop …").click()
     expect(page.get_by_role("dialog")).to_be_visible()
@@ -174,7 +174,7 @@ def test_a_filter_is_dropped_only_after_its_name_is_typed(tab, service, name):
     assert service.http.get(f"/v1/filters/{name}").status_code == 404
 
 
-def test_a_filter_takes_the_name_of_another_in_one_step(tab, service, name):
+def test_renaming_can_replace_another_filter_in_one_step(tab, service, name):
     service.create(f"{name}.new")
     service.http.post(f"/v1/filters/{name}.new/add", json={"key": "new"}).raise_for_status()
     page = tab.open(f"#/filter/{name}.new")
@@ -190,10 +190,10 @@ def test_a_filter_takes_the_name_of_another_in_one_step(tab, service, name):
     assert service.http.get(f"/v1/filters/{name}.new").status_code == 404
 
 
-def test_a_filter_is_frozen_and_downloaded(tab, service, name, tmp_path):
+def test_a_filter_can_be_frozen_and_downloaded(tab, service, name, tmp_path):
     page = tab.open(f"#/filter/{name}")
     page.get_by_role("button", name="Freeze …").click()
-    page.get_by_label("Keys, one a line").fill("ada\nalan")
+    page.get_by_label("Keys, one per line").fill("ada\nalan")
     expect(page.get_by_label("Kind, at a rate")).not_to_have_value("")
     confirm(page, name, "Build the static filter")
     expect(page.get_by_text(f"{name} is a static filter now.")).to_be_visible()
@@ -204,7 +204,7 @@ def test_a_filter_is_frozen_and_downloaded(tab, service, name, tmp_path):
     assert (tmp_path / "file").read_bytes() == service.http.get(f"/v1/filters/{name}/dump").content
 
 
-def test_views_survive_a_reload_and_their_address_names_them(tab, service):
+def test_reloading_a_view_keeps_its_search_order_and_page(tab, service):
     for number in range(60):
         service.create(f"many:{number:02d}", capacity=100 + number)
     page = tab.open("#/")
@@ -222,7 +222,7 @@ def test_views_survive_a_reload_and_their_address_names_them(tab, service):
     expect(page.locator("th[aria-sort=ascending]")).to_contain_text("Bytes")
 
 
-def test_nothing_is_changed_by_a_get(new_tab, service, name):
+def test_opening_views_sends_only_get_requests_and_changes_nothing(new_tab, service, name):
     state = json.dumps(service.http.get("/v1/filters?limit=1000").json()["filters"])
     tab = new_tab(service.url)
     for fragment in [*VIEWS.values(), f"#/filter/{name}"]:
@@ -234,12 +234,12 @@ def test_nothing_is_changed_by_a_get(new_tab, service, name):
 
 
 def read_rate(text):
-    """A rate as the page writes it, as a number."""
+    """Convert a rate as the page writes it to a number."""
     digits = text.replace("\u00a0", " ").removesuffix(" %")
     return float(digits) / (100 if text.endswith("%") else 1)
 
 
-def test_rates_under_more_load_are_the_services_and_marked_beyond_the_target(tab, service):
+def test_rates_at_higher_load_match_the_service_and_exceeded_targets_are_marked(tab, service):
     service.create("loaded", capacity=1000, fpr=0.01, keyed=False, seed=1)
     page = tab.open("#/filter/loaded")
     expect(page.get_by_text("The filter holds no key yet")).to_be_visible()
@@ -260,7 +260,7 @@ def test_rates_under_more_load_are_the_services_and_marked_beyond_the_target(tab
     assert rates[0]["fpr"] < 0.01 < rates[1]["fpr"]
 
 
-def test_when_a_filter_is_full_follows_from_the_pace_of_its_samples(new_service, new_tab):
+def test_the_predicted_time_until_full_matches_the_pace_of_the_samples(new_service, new_tab):
     one = new_service(FULLBLOOM_HISTORY__EVERY="0.3")
     one.create("paced", capacity=20_000)
     for start in range(0, 4000, 200):
@@ -275,16 +275,16 @@ def test_when_a_filter_is_full_follows_from_the_pace_of_its_samples(new_service,
     pace = 1000 * (info["new"] - first["new"]) / (time.time() * 1000 - first["sampled_at"])
     left = (info["capacity"] - info["num_added"]) / pace
     found = re.search(
-        r"hour, ([\d.]+) keys a second, it is full in (\d+) (second|minute)s?, at ([\d:]+)\.", sentence
+        r"hour, ([\d.]+) keys per second, it is full in (\d+) (second|minute)s?, at ([\d:]+)\.", sentence
     )
-    print(f"{sentence} By hand: {pace:.0f} keys a second, {left:.0f} s")
+    print(f"{sentence} By hand: {pace:.0f} keys per second, {left:.0f} s")
     assert float(found[1]) == pytest.approx(pace, rel=0.15)
     seconds = int(found[2]) * {"second": 1, "minute": 60}[found[3]]
     assert abs(seconds - left) <= 0.15 * left + 30  # whole minutes
     at = dt.datetime.now(dt.UTC).astimezone() + dt.timedelta(seconds=left)
     shown = dt.datetime.combine(at.date(), dt.time.fromisoformat(found[4]), tzinfo=at.tzinfo)
     assert abs((shown - at).total_seconds()) <= 0.15 * left + 10
-    # Full, at rest, static, and kinds that never fill up.
+    # A full filter, and kinds that never fill up.
     for number in range(4, 40):
         keys = [f"{number}-{key}" for key in range(500)]
         one.http.post("/v1/filters/paced/add", json={"keys": keys}).raise_for_status()

@@ -1,23 +1,23 @@
-"""No view, dialog or failure of the dashboard breaks a rule of axe-core, in both themes and widths."""
+"""Every view, dialog and failure of the dashboard passes the rules of axe-core, in both themes and widths."""
 
 from __future__ import annotations
 
 import pytest
 from web.browser import find_axe_violations
-from web.dashboard import VIEWS, expect, json_of, tile
+from web.dashboard import VIEWS, encode_json, expect, find_tile
 from web.faulty_proxy import FaultyProxy, respond
 
 
 @pytest.fixture
-def fronted(shown):
-    """A proxy in front of the service that has some of everything."""
-    one = FaultyProxy(shown.url)
+def filled_proxy(filled_service):
+    """A proxy in front of the service with filters of all categories."""
+    one = FaultyProxy(filled_service.url)
     yield one
     one.stop()
 
 
-def ok(body):
-    return respond("200 OK", *json_of(body))
+def respond_json(body):
+    return respond("200 OK", *encode_json(body))
 
 
 TOKENS = [
@@ -95,7 +95,7 @@ def choose_bank(page):
 
 def choose_static(page):
     page.get_by_label("static", exact=False).first.check()
-    expect(page.get_by_label("Keys, one a line")).to_be_visible()
+    expect(page.get_by_label("Keys, one per line")).to_be_visible()
     page.get_by_text("More", exact=True).click()
 
 
@@ -116,11 +116,11 @@ def wait_for_rows(page):
     expect(page.locator("tbody tr").first).to_be_visible()
 
 
-#: Address, the path that the proxy answers and how (None: nothing), and what is done on the page.
+#: Address; the path and response that the proxy overrides (or None); the action on the page (or None).
 STATES = {
     "filters": ("#/", None, wait_for_rows),
     "no filter of a name": ("#/?search=nothing", None, None),
-    "no filter at all": ("#/", ("/v1/filters?", ok({"filters": [], "total": 0})), None),
+    "no filter at all": ("#/", ("/v1/filters?", respond_json({"filters": [], "total": 0})), None),
     "a filter": ("#/filter/shown", None, open_filter),
     "rename": ("#/filter/shown", None, press("Rename or swap …")),
     "freeze": ("#/filter/shown", None, press("Freeze …")),
@@ -129,7 +129,7 @@ STATES = {
     "over capacity": (
         "#/filter/over:capacity",
         None,
-        lambda page: expect(tile(page, "Keys")).to_be_visible(),
+        lambda page: expect(find_tile(page, "Keys")).to_be_visible(),
     ),
     "a bank": ("#/filter/read:articles", None, open_bank),
     "an owner's end": ("#/filter/read:articles", None, open_owner_dialog),
@@ -144,25 +144,28 @@ STATES = {
     "create a bank": ("#/create", None, choose_bank),
     "create a static filter": ("#/create", None, choose_static),
     "no token": ("#/tokens", None, None),
-    "tokens": ("#/tokens", ("/v1/tokens", ok({"tokens": TOKENS})), wait_for_rows),
-    "revoke": ("#/tokens", ("/v1/tokens", ok({"tokens": TOKENS})), press("Revoke reader")),
+    "tokens": ("#/tokens", ("/v1/tokens", respond_json({"tokens": TOKENS})), wait_for_rows),
+    "revoke": ("#/tokens", ("/v1/tokens", respond_json({"tokens": TOKENS})), press("Revoke reader")),
     "clear refused": (
         "#/filter/shown",
-        ("/v1/filters/shown/clear", respond("412 No", *json_of({"code": "changed", "detail": "it changed"}))),
+        (
+            "/v1/filters/shown/clear",
+            respond("412 No", *encode_json({"code": "changed", "detail": "it changed"})),
+        ),
         fail_to_clear,
     ),
     "a new token": (
         "#/tokens",
-        ("/v1/tokens", ok({"tokens": [], "name": "new", "token": "x" * 50})),
+        ("/v1/tokens", respond_json({"tokens": [], "name": "new", "token": "x" * 50})),
         show_token,
     ),
-    "nodes": ("#/nodes", ("/v1/nodes", ok({"nodes": NODES})), wait_for_rows),
-    "remove a node": ("#/nodes", ("/v1/nodes", ok({"nodes": NODES})), press("Remove c3d4")),
+    "nodes": ("#/nodes", ("/v1/nodes", respond_json({"nodes": NODES})), wait_for_rows),
+    "remove a node": ("#/nodes", ("/v1/nodes", respond_json({"nodes": NODES})), press("Remove c3d4")),
     "a token is needed": (
         "#/",
         (
             "/v1/filters",
-            respond("401 Unauthorized", *json_of({"code": "unauthorized", "detail": "no token"})),
+            respond("401 Unauthorized", *encode_json({"code": "unauthorized", "detail": "no token"})),
         ),
         wait_for_dialog,
     ),
@@ -176,7 +179,7 @@ STATES = {
         "#/",
         (
             "/v1/service",
-            ok(
+            respond_json(
                 {
                     "version": "1",
                     "node": "a1",
@@ -195,10 +198,10 @@ STATES = {
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_no_state_breaks_a_rule(new_tab, fronted, state):
+def test_every_state_passes_all_accessibility_rules(new_tab, filled_proxy, state):
     address, fault, act = STATES[state]
-    tab = new_tab(fronted.url)
-    fronted.fault = fault
+    tab = new_tab(filled_proxy.url)
+    filled_proxy.fault = fault
     page = tab.open(address)
     expect(page.get_by_role("heading", level=1)).to_be_visible()
     if act is not None:
@@ -215,7 +218,7 @@ def test_no_state_breaks_a_rule(new_tab, fronted, state):
     assert found == []
 
 
-def test_every_view_is_among_the_states():
+def test_the_accessibility_states_cover_every_view():
     assert {address.replace("ANY", "shown") for address in VIEWS.values()} <= {
         entry[0] for entry in STATES.values()
     }

@@ -1,4 +1,4 @@
-"""What an entry of each kind is made of can be given on the dashboard, and no answer is told wrongly."""
+"""The dashboard's forms take the entries of every kind and report each outcome correctly."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 import time
 
 import pytest
-from web.dashboard import confirm, expect, json_of, path_of, tile
+from web.dashboard import build_path, confirm, encode_json, expect, find_tile
 from web.faulty_proxy import respond
 
 
@@ -14,7 +14,7 @@ def press(page, verb):
     page.get_by_role("button", name=verb, exact=True).click()
 
 
-def test_a_bank_is_created_and_its_keys_come_with_owners(tab, service):
+def test_a_bank_can_be_created_and_takes_keys_with_owners(tab, service):
     page = tab.open("#/create")
     page.get_by_label("A filter for each of many owners").check()
     page.get_by_label("Different keys of an owner").fill("1k")
@@ -40,7 +40,7 @@ def test_a_bank_is_created_and_its_keys_come_with_owners(tab, service):
     pairs = {"keys": [["ada", "x"], [7, "x"], ["ada", "<b>y</b>"], ["7", "x"]]}
     found = service.http.post("/v1/filters/read:articles/check", json=pairs).json()["found"]
     assert found == [True, True, True, False]
-    expect(tile(page, "Keys")).to_have_text("3", timeout=10_000)
+    expect(find_tile(page, "Keys")).to_have_text("3", timeout=10_000)
     expect(page.locator(".tile", has_text="Keys").first).to_contain_text("of 2,000, of all its owners")
     expect(page.get_by_text("2 owners, each with a filter sized for 1,000 keys")).to_be_visible(
         timeout=15_000
@@ -51,7 +51,7 @@ def test_a_bank_is_created_and_its_keys_come_with_owners(tab, service):
     expect(page.get_by_role("row", name="read:articles")).to_contain_text("bank")
 
 
-def test_an_owner_is_described_cleared_and_removed(tab, service):
+def test_an_owner_can_be_inspected_cleared_and_removed(tab, service):
     service.create("owned", kind="bank", capacity=50)
     pairs = [["ada", number] for number in range(20)] + [["alan", 1]]
     service.http.post("/v1/filters/owned/add", json={"keys": pairs}).raise_for_status()
@@ -80,7 +80,7 @@ def test_an_owner_is_described_cleared_and_removed(tab, service):
 @pytest.mark.parametrize(
     ("kind", "label", "hint"), [("spatial", "Label", "from 1"), ("compact", "Value", "whole number")]
 )
-def test_labels_and_values_are_added_and_shown(tab, service, kind, label, hint):
+def test_labels_and_values_can_be_added_and_are_shown(tab, service, kind, label, hint):
     service.create(f"valued:{kind}", kind=kind)
     page = tab.open(f"#/filter/valued:{kind}")
     expect(page.get_by_text(hint).first).to_be_visible()
@@ -92,7 +92,7 @@ def test_labels_and_values_are_added_and_shown(tab, service, kind, label, hint):
     expect(page.locator(".outcome")).to_contain_text("is in the filter with this label or value")
     expect(page.locator(".outcome")).to_contain_text("Label or value: 3")
     assert service.http.post(f"/v1/filters/valued:{kind}/values", json={"key": "ada"}).json() == {"value": 3}
-    # What the kind refuses is its own sentence.
+    # The kind's own error message is shown.
     page.get_by_label(label, exact=True).fill("100000")
     press(page, "Add it")
     expect(page.locator(".card [role=alert]").first).to_contain_text("255")
@@ -101,7 +101,7 @@ def test_labels_and_values_are_added_and_shown(tab, service, kind, label, hint):
 
 
 @pytest.mark.parametrize("kind", ["bit-set", "zone"])
-def test_kinds_of_whole_numbers_take_numbers(tab, service, kind):
+def test_integer_kinds_take_integers_only(tab, service, kind):
     service.create(f"whole:{kind}", kind=kind, capacity=100)
     page = tab.open(f"#/filter/whole:{kind}")
     expect(page.get_by_label("Key", exact=True)).to_be_visible()
@@ -116,13 +116,13 @@ def test_kinds_of_whole_numbers_take_numbers(tab, service, kind):
 
 
 @pytest.mark.parametrize("action", ["count", "positions"])
-def test_a_key_that_was_added_is_said_to_be_in_whatever_fails_afterwards(new_tab, proxy, service, action):
+def test_an_added_key_is_reported_even_if_a_later_request_fails(new_tab, proxy, service, action):
     name = f"added.{action}"
     service.create(name, kind="counting")
     page = new_tab(proxy.url).open(f"#/filter/{name}")
     page.get_by_label("Key", exact=True).fill("ada")
     with proxy.answering(
-        respond("503 Busy", *json_of({"code": "x", "detail": "no"})), f"/v1/filters/{name}/{action}"
+        respond("503 Busy", *encode_json({"code": "x", "detail": "no"})), f"/v1/filters/{name}/{action}"
     ):
         press(page, "Add it")
         expect(page.locator(".outcome")).to_contain_text("was new and is in the filter now.")
@@ -131,7 +131,7 @@ def test_a_key_that_was_added_is_said_to_be_in_whatever_fails_afterwards(new_tab
     assert service.http.post(f"/v1/filters/{name}/count", json={"key": "ada"}).json()["count"] == 1
 
 
-def test_text_that_is_typed_while_the_kinds_are_read_is_kept(new_tab, proxy, service, name):
+def test_text_typed_while_kinds_load_is_kept(new_tab, proxy, service, name):
     gate = threading.Event()
 
     def wait(connection):
@@ -140,10 +140,10 @@ def test_text_that_is_typed_while_the_kinds_are_read_is_kept(new_tab, proxy, ser
         respond("200 OK", answer, "content-type: application/json")(connection)
 
     page = new_tab(proxy.url).open(f"#/filter/{name}")
-    expect(tile(page, "Keys")).to_be_visible()
+    expect(find_tile(page, "Keys")).to_be_visible()
     with proxy.answering(wait, "/v1/plan"):
         press(page, "Freeze …")
-        text = page.get_by_label("Keys, one a line")
+        text = page.get_by_label("Keys, one per line")
         text.fill("ada")
         text.press_sequentially("\nalan")
         gate.set()
@@ -151,7 +151,7 @@ def test_text_that_is_typed_while_the_kinds_are_read_is_kept(new_tab, proxy, ser
         expect(text).to_have_value("ada\nalan")
 
 
-def test_a_file_that_is_chosen_while_the_kinds_are_read_is_kept(new_tab, proxy, service, name, tmp_path):
+def test_a_file_chosen_while_kinds_load_is_kept(new_tab, proxy, service, name, tmp_path):
     gate = threading.Event()
     (tmp_path / "keys.txt").write_text("ada\nalan\n")
 
@@ -161,7 +161,7 @@ def test_a_file_that_is_chosen_while_the_kinds_are_read_is_kept(new_tab, proxy, 
         respond("200 OK", answer, "content-type: application/json")(connection)
 
     page = new_tab(proxy.url).open(f"#/filter/{name}")
-    expect(tile(page, "Keys")).to_be_visible()
+    expect(find_tile(page, "Keys")).to_be_visible()
     with proxy.answering(wait, "/v1/plan"):
         press(page, "Freeze …")
         page.locator("input[type=file]").set_input_files(tmp_path / "keys.txt")
@@ -173,8 +173,8 @@ def test_a_file_that_is_chosen_while_the_kinds_are_read_is_kept(new_tab, proxy, 
 
 
 @pytest.mark.parametrize("has_clipboard", [False, True])
-def test_a_token_can_be_copied_also_where_the_browser_has_no_clipboard(start, new_tab, has_clipboard):
-    """Over plain HTTP from another machine there is none."""
+def test_a_token_can_be_copied_with_and_without_a_clipboard_api(start, new_tab, has_clipboard):
+    """Browsers offer no clipboard API to a page that another machine serves over plain HTTP."""
     one = start()
     tab = new_tab(one.url)
     text = "{ writeText: (text) => { window.copied = text; return Promise.resolve(); } }"
@@ -193,7 +193,7 @@ def test_a_token_can_be_copied_also_where_the_browser_has_no_clipboard(start, ne
         assert page.evaluate("getSelection().toString().trim()") == token
 
 
-def test_a_file_is_downloaded_with_a_token_and_its_progress_is_shown(start, new_tab, tmp_path):
+def test_a_download_sends_the_token_and_shows_progress(start, new_tab, tmp_path):
     one = start()
     one.create("large", capacity=60_000_000)
     scopes = ["read", "write", "admin"]
@@ -202,7 +202,7 @@ def test_a_file_is_downloaded_with_a_token_and_its_progress_is_shown(start, new_
     page = tab.open("#/filter/large")
     page.get_by_role("dialog").get_by_label("Token").fill(token)
     press(page, "Use it")
-    expect(tile(page, "Keys")).to_be_visible()
+    expect(find_tile(page, "Keys")).to_be_visible()
     with page.expect_download() as download:
         press(page, "Download the file")
         expect(page.get_by_text("Downloading: ")).to_be_visible()
@@ -217,21 +217,21 @@ def test_a_file_is_downloaded_with_a_token_and_its_progress_is_shown(start, new_
     assert heap < 40e6
 
 
-def test_a_download_of_a_filter_that_is_gone_says_so(tab, service, name):
+def test_downloading_a_dropped_filter_shows_an_error(tab, service, name):
     page = tab.open(f"#/filter/{name}")
-    expect(tile(page, "Keys")).to_be_visible()
+    expect(find_tile(page, "Keys")).to_be_visible()
     service.http.delete(f"/v1/filters/{name}")
     press(page, "Download the file")
     expect(page.locator(".card [role=alert] .notice").first).to_contain_text("ot found")
 
 
-def test_an_upload_that_is_not_answered_may_have_arrived(new_tab, proxy, name):
-    """The page says so instead of calling it a failure of its own."""
+def test_an_unanswered_upload_is_reported_as_possibly_applied(new_tab, proxy, name):
+    """The page does not call it a failure of its own."""
     page = new_tab(proxy.url).open(f"#/filter/{name}")
     press(page, "Freeze …")
-    page.get_by_label("Keys, one a line").fill("ada\nalan")
+    page.get_by_label("Keys, one per line").fill("ada\nalan")
     expect(page.get_by_label("Kind, at a rate")).not_to_have_value("")
-    with proxy.answering(lambda _: time.sleep(0.5), path_of(name, "freeze")):
+    with proxy.answering(lambda _: time.sleep(0.5), build_path(name, "freeze")):
         confirm(page, name, "Build the static filter")
         expect(page.get_by_role("dialog")).to_contain_text("The service is at work")
         alert = page.get_by_role("dialog").get_by_role("alert")
@@ -240,16 +240,16 @@ def test_an_upload_that_is_not_answered_may_have_arrived(new_tab, proxy, name):
         )
 
 
-def test_a_failure_after_its_dialog_was_closed_is_announced(new_tab, proxy, name):
+def test_a_failure_is_announced_after_its_dialog_was_closed(new_tab, proxy, name):
     page = new_tab(proxy.url).open(f"#/filter/{name}")
     gate = threading.Event()
 
     def refuse(connection):
         gate.wait(20)
-        respond("503 Busy", *json_of({"code": "x", "detail": "the disk is full"}))(connection)
+        respond("503 Busy", *encode_json({"code": "x", "detail": "the disk is full"}))(connection)
 
     press(page, "Clear …")
-    with proxy.answering(refuse, path_of(name, "clear")):
+    with proxy.answering(refuse, build_path(name, "clear")):
         confirm(page, name, "Clear")
         page.keyboard.press("Escape")
         expect(page.get_by_role("dialog")).to_have_count(0)

@@ -1,4 +1,4 @@
-"""Whatever another program at the service's port sends, the dashboard shows a sentence and stays usable."""
+"""The dashboard shows an error and stays usable when another program answers at the service's port."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import time
 
 import pytest
-from web.dashboard import HOSTILE, NO_ANSWER, VIEWS, expect, json_of, path_of, try_now
+from web.dashboard import HOSTILE, NO_ANSWER, VIEWS, build_path, encode_json, expect, retry_now
 from web.faulty_proxy import reset, respond, send
 
 GARBAGE = "not an answer of this service"
@@ -29,23 +29,23 @@ SAMPLE = {"sampled_at": 1, "estimated_items": 1, "fpr_estimate": 0.1, "fill": 0.
 SAMPLE |= dict.fromkeys(("hits", "misses", "adds", "new", "removed", "bytes"), 0)
 
 
-def filters_of(names, **more):
+def build_listing(names, **more):
     return {"filters": [{**INFO, **more, "name": name} for name in names], "total": len(names), "next": None}
 
 
-def ok(body):
-    return respond("200 OK", *json_of(body))
+def respond_json(body):
+    return respond("200 OK", *encode_json(body))
 
 
 def is_alive(page):
-    """Whether the page does what it is asked for within a second."""
+    """Return whether the page runs a script within a second."""
     begun = time.monotonic()
     page.evaluate("new Promise((resume) => requestAnimationFrame(() => setTimeout(resume)))")
     return time.monotonic() - begun < 1
 
 
-def test_names_with_halves_of_characters_are_listed(new_tab, proxy):
-    with proxy.answering(ok(filters_of([SURROGATES, "\udfff", "plain"])), "/v1/filters?"):
+def test_names_with_lone_surrogates_are_listed(new_tab, proxy):
+    with proxy.answering(respond_json(build_listing([SURROGATES, "\udfff", "plain"])), "/v1/filters?"):
         page = new_tab(proxy.url).open()
         expect(page.locator("tbody tr")).to_have_count(3)
         expect(page.locator("tbody th").first).to_have_text("a\ufffdb\ufffd")
@@ -54,8 +54,8 @@ def test_names_with_halves_of_characters_are_listed(new_tab, proxy):
         expect(page.locator(".notice").first).to_be_visible()
 
 
-def test_halves_of_characters_that_are_typed_get_a_sentence(tab, name):
-    """Playwright sends none, so scripts put them into the fields."""
+def test_typed_lone_surrogates_get_an_error_message(tab, name):
+    """Playwright cannot type lone surrogates, so scripts put them into the fields."""
     typed = "field.dispatchEvent(new InputEvent('input', {bubbles: true}))"
     put = f"(field) => {{ field.value = 'a\\ud800'; {typed}; }}"
     page = tab.open(f"#/filter/{name}")
@@ -74,7 +74,7 @@ def test_halves_of_characters_that_are_typed_get_a_sentence(tab, name):
 
 
 @pytest.mark.parametrize("view", ["tokens", "nodes"])
-def test_rows_with_halves_of_characters_can_be_chosen(new_tab, proxy, view):
+def test_rows_with_lone_surrogates_can_be_removed(new_tab, proxy, view):
     rows = {
         "tokens": {
             "tokens": [{"name": SURROGATES, "scopes": [SURROGATES], "patterns": [SURROGATES], "created": 0}]
@@ -93,20 +93,20 @@ def test_rows_with_halves_of_characters_can_be_chosen(new_tab, proxy, view):
             ]
         },
     }
-    with proxy.answering(ok(rows[view]), f"/v1/{view}"):
+    with proxy.answering(respond_json(rows[view]), f"/v1/{view}"):
         page = new_tab(proxy.url).open(VIEWS[view])
         page.get_by_role("button", name="…").first.click()
         dialog = page.get_by_role("dialog")
         dialog.get_by_label("to confirm").fill("a\ufffdb\ufffd")
         dialog.locator(".danger").click()
-        # Whatever is at the port takes it: the request had an address.
+        # The program at the port accepts the request, because the page could encode its address.
         expect(page.locator(".done")).to_contain_text("a\ufffdb\ufffd was re")
 
 
-#: What is wrong, by the beginning of the path that answers so, and the view that shows it.
+#: The view, the beginning of the path that is overridden, and its response.
 LONG = {
-    "filters beyond a page": ("filters", "/v1/filters", lambda: filters_of([f"f{n}" for n in range(51)])),
-    "a hundred thousand filters": ("filters", "/v1/filters", lambda: filters_of(["f"] * 100_000)),
+    "filters beyond a page": ("filters", "/v1/filters", lambda: build_listing([f"f{n}" for n in range(51)])),
+    "a hundred thousand filters": ("filters", "/v1/filters", lambda: build_listing(["f"] * 100_000)),
     "a hundred thousand tokens": (
         "tokens",
         "/v1/tokens",
@@ -123,13 +123,15 @@ LONG = {
 
 
 @pytest.mark.parametrize("case", LONG)
-def test_an_answer_that_is_too_long_is_refused_and_the_tab_stays_alive(new_tab, proxy, service, case):
+def test_an_overlong_response_is_rejected_and_the_tab_stays_responsive(new_tab, proxy, service, case):
     view, path, make = LONG[case]
     if view == "filter":
         service.http.post("/v1/filters", json={"name": "shown", "capacity": 100})
     body = make()
     answer = (
-        respond("200 OK", body, "content-type: application/json") if isinstance(body, bytes) else ok(body)
+        respond("200 OK", body, "content-type: application/json")
+        if isinstance(body, bytes)
+        else respond_json(body)
     )
     with proxy.answering(answer, path):
         page = new_tab(proxy.url).open(VIEWS[view])
@@ -139,7 +141,7 @@ def test_an_answer_that_is_too_long_is_refused_and_the_tab_stays_alive(new_tab, 
         assert page.locator("tr").count() < 200
 
 
-def test_a_deep_parameter_is_cut(new_tab, proxy, service):
+def test_a_deeply_nested_parameter_is_truncated(new_tab, proxy, service):
     service.create("deep")
     deep = b"[" * 100_000 + b"]" * 100_000
     info = (
@@ -154,7 +156,7 @@ def test_a_deep_parameter_is_cut(new_tab, proxy, service):
     assert page.locator("main").inner_text().count("[") < 1000
 
 
-def test_an_endless_body_is_cut_off(new_tab, proxy):
+def test_reading_an_endless_body_stops_at_a_limit(new_tab, proxy):
     def stream(connection):
         connection.sendall(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n" + b'{"filters":[')
         while True:
@@ -168,14 +170,14 @@ def test_an_endless_body_is_cut_off(new_tab, proxy):
 
 
 NUMBERS = {
-    "infinite figures": (filters_of(["x"]), '"num_added": 1', '"num_added": 1e999'),
-    "an infinite total": (filters_of(["x"]), '"total": 1', '"total": 1e999'),
-    "a rate beyond 1": (filters_of(["x"]), '"fpr": 0.1', '"fpr": 5'),
+    "infinite figures": (build_listing(["x"]), '"num_added": 1', '"num_added": 1e999'),
+    "an infinite total": (build_listing(["x"]), '"total": 1', '"total": 1e999'),
+    "a rate beyond 1": (build_listing(["x"]), '"fpr": 0.1', '"fpr": 5'),
 }
 
 
 @pytest.mark.parametrize("case", NUMBERS)
-def test_numbers_that_are_none_are_refused(new_tab, proxy, case):
+def test_invalid_numbers_are_rejected(new_tab, proxy, case):
     body, old, new = NUMBERS[case]
     text = json.dumps(body)
     assert old in text
@@ -185,7 +187,7 @@ def test_numbers_that_are_none_are_refused(new_tab, proxy, case):
         expect(page.locator(".notice").first).to_contain_text(GARBAGE)
 
 
-#: Members of samples that JSON allows and a plot may not like.
+#: Values of samples that JSON allows and a plot may not expect.
 SAMPLES = {
     "infinite times": ([{"sampled_at": "1e999"}], GARBAGE),
     "times after all dates": ([{"sampled_at": "1e300"}], GARBAGE),
@@ -206,7 +208,7 @@ SAMPLES = {
 
 
 @pytest.mark.parametrize("case", SAMPLES)
-def test_no_history_freezes_a_plot(new_tab, proxy, name, case):
+def test_extreme_samples_do_not_freeze_a_plot(new_tab, proxy, name, case):
     members, sentence = SAMPLES[case]
     rows = []
     for changed in members:
@@ -215,7 +217,9 @@ def test_no_history_freezes_a_plot(new_tab, proxy, name, case):
             text = text.replace('"HERE"', value, 1)
         rows.append(text)
     body = f'{{"samples": [{",".join(rows)}]}}'.encode()
-    with proxy.answering(respond("200 OK", body, "content-type: application/json"), path_of(name, "history")):
+    with proxy.answering(
+        respond("200 OK", body, "content-type: application/json"), build_path(name, "history")
+    ):
         page = new_tab(proxy.url).open(f"#/filter/{name}")
         history = page.locator(".card", has_text="History")
         if sentence is None:
@@ -232,21 +236,23 @@ ANSWERS = {
     "429": (respond("429 Too Many Requests", b"slow down", "retry-after: 1"), "answered 429"),
     "500": (respond("500 Oops", b"<h1>oops</h1>", "content-type: text/html"), "answered 500"),
     "no JSON": (respond("200 OK", b"\x00\x01{]"), GARBAGE),
-    "another form": (ok({"filters": 5, "tokens": [5], "nodes": {}, "choices": None}), GARBAGE),
-    "null": (ok(None), GARBAGE),
+    "another form": (respond_json({"filters": 5, "tokens": [5], "nodes": {}, "choices": None}), GARBAGE),
+    "null": (respond_json(None), GARBAGE),
     "hostile reason": (
-        respond("400 Bad Request", *json_of({"code": "invalid", "detail": HOSTILE["markup"] + SURROGATES})),
+        respond(
+            "400 Bad Request", *encode_json({"code": "invalid", "detail": HOSTILE["markup"] + SURROGATES})
+        ),
         "<img src=x onerror=alert(1)>",
     ),
     "an endless reason": (
-        respond("400 Bad Request", *json_of({"code": "x", "detail": "y" * 5_000_000})),
+        respond("400 Bad Request", *encode_json({"code": "x", "detail": "y" * 5_000_000})),
         "answered 400",
     ),
     "reset": (reset, NO_ANSWER),
     "noise": (send(bytes(range(256)) * 16), NO_ANSWER),
-    "half a body": (send(b'HTTP/1.1 200 OK\r\ncontent-length: 999\r\n\r\n{"'), "broke off"),
+    "half a body": (send(b'HTTP/1.1 200 OK\r\ncontent-length: 999\r\n\r\n{"'), "was cut off"),
 }
-#: The view that shows what each path answers, and what it shows once the answer is one.
+#: The view that reads each path, and a text that it shows after a valid response.
 PATHS = {
     "/v1/plan": ("create", "Create it"),
     "/v1/tokens": ("tokens", "Create the first token"),
@@ -256,7 +262,7 @@ PATHS = {
 
 @pytest.mark.parametrize("case", ANSWERS)
 @pytest.mark.parametrize("path", PATHS)
-def test_whatever_a_view_is_answered_it_says_so_and_recovers(new_tab, proxy, case, path):
+def test_a_view_reports_a_bad_response_and_recovers(new_tab, proxy, case, path):
     answer, sentence = ANSWERS[case]
     view, shown = PATHS[path]
     tab = new_tab(proxy.url)
@@ -265,14 +271,14 @@ def test_whatever_a_view_is_answered_it_says_so_and_recovers(new_tab, proxy, cas
         page.on("dialog", lambda dialog: tab.errors.append(f"dialog {dialog.message}"))
         expect(page.locator("main .notice").first).to_contain_text(sentence)
         expect(page.get_by_role("heading", level=1)).to_be_visible()
-    try_now(page)
+    retry_now(page)
     expect(page.get_by_text(shown).first).to_be_visible(timeout=10_000)
     expect(page.locator("main .notice", has_text=sentence)).to_have_count(0, timeout=40_000)
 
 
 @pytest.mark.parametrize("case", ANSWERS)
 @pytest.mark.parametrize("path", ["/v1/service", "/v1/kinds"])
-def test_what_the_frame_is_answered_leaves_the_views_as_they_are(new_tab, proxy, name, case, path):
+def test_a_bad_response_to_the_page_frame_does_not_affect_the_views(new_tab, proxy, name, case, path):
     answer, _ = ANSWERS[case]
     with proxy.answering(answer, path):
         page = new_tab(proxy.url).open(f"#/?search={name}")
@@ -282,33 +288,33 @@ def test_what_the_frame_is_answered_leaves_the_views_as_they_are(new_tab, proxy,
         page.get_by_label("Key", exact=True).fill("ada")
         page.get_by_role("button", name="Look it up").click()
         expect(page.locator(".outcome")).to_contain_text("is certainly not in the filter")
-    # What the page knows of the kinds comes later.
+    # The page reads the kinds again later.
     expect(page.get_by_role("button", name="Add it")).to_be_visible(timeout=40_000)
     expect(page.locator("footer")).to_contain_text("durability everysec", timeout=40_000)
 
 
-def test_an_error_of_the_page_itself_is_a_sentence_and_other_views_work(new_tab, service, name):
+def test_a_script_error_stops_one_view_and_others_still_work(new_tab, service, name):
     tab = new_tab(service.url)
     page = tab.open(f"#/?search={name}")
     expect(page.get_by_role("row", name=name)).to_be_visible()
     page.evaluate(
         "window.format = Number.prototype.toPrecision;"
-        "Number.prototype.toPrecision = () => { throw new Error('toy'); };"
+        "Number.prototype.toPrecision = () => { throw new Error('toy'); }; 0"
     )
     expect(page.get_by_role("alert").filter(has_text="This view stopped")).to_contain_text("toy")
     expect(page.get_by_role("navigation", name="Views")).to_be_visible()
     page.get_by_role("link", name="Nodes").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Nodes")
-    page.evaluate("Number.prototype.toPrecision = window.format")
+    page.evaluate("Number.prototype.toPrecision = window.format; 0")
     page.go_back()
     expect(page.get_by_role("row", name=name)).to_be_visible()
 
 
-def test_many_tokens_are_shown_in_part_and_counted(new_tab, proxy):
+def test_a_long_token_list_shows_its_first_rows_and_the_total(new_tab, proxy):
     rows = [
         {"name": f"t{number}", "scopes": ["read"], "patterns": [], "created": 0} for number in range(3000)
     ]
-    with proxy.answering(ok({"tokens": rows}), "/v1/tokens"):
+    with proxy.answering(respond_json({"tokens": rows}), "/v1/tokens"):
         page = new_tab(proxy.url).open("#/tokens")
         expect(page.get_by_text("The first 500 of 3,000 are shown")).to_be_visible()
         assert page.locator("tbody tr").count() == 500

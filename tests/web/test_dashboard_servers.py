@@ -1,4 +1,4 @@
-"""The dashboard with real servers that fail: a full disk, low limits, Redis that is away, a silent node."""
+"""The dashboard with real servers that fail: a full disk, low limits, an outage of Redis, a silent node."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from durability.small_disk import fill, mount
 from engines.servers import needs_redis
 from service.redis_backend import make, url_of
 from support import eventually
-from web.dashboard import confirm, expect, tile
+from web.dashboard import confirm, expect, find_tile
 
 
 @pytest.fixture
@@ -20,11 +20,11 @@ def press(page, verb):
     page.get_by_role("button", name=verb, exact=True).click()
 
 
-def test_a_full_disk_is_shown_and_so_is_its_end(start, new_tab, disk):
+def test_a_full_disk_is_reported_until_space_is_free(start, new_tab, disk):
     one = start("--data", str(disk / "data"), "--durability", "always")
     one.create("kept", capacity=3_000_000)
     page = new_tab(one.url).open("#/filter/kept")
-    expect(tile(page, "Keys")).to_have_text("0")
+    expect(find_tile(page, "Keys")).to_have_text("0")
     page.get_by_label("Key", exact=True).fill("ada")
     fill(disk, 0)
     many = [{"keys": [f"{part}-{key}" for key in range(50_000)]} for part in range(40)]
@@ -42,7 +42,7 @@ def test_a_full_disk_is_shown_and_so_is_its_end(start, new_tab, disk):
     expect(page.get_by_text("Changes are refused:")).to_have_count(0, timeout=15_000)
 
 
-def test_limits_of_the_service_are_said_as_sentences(start, new_tab):
+def test_exceeding_a_service_limit_shows_an_error_message(start, new_tab):
     limits = {"FILTER_BYTES": "1000000", "KEY_BYTES": "100", "FILE_BYTES": "500"}
     one = start(**{f"FULLBLOOM_LIMITS__{name}": value for name, value in limits.items()})
     tab = new_tab(one.url)
@@ -63,7 +63,9 @@ def test_limits_of_the_service_are_said_as_sentences(start, new_tab):
 
 
 @needs_redis
-def test_a_filter_in_redis_is_shown_used_lost_and_away(new_service, own_server, new_tab, tmp_path):
+def test_a_filter_in_redis_works_and_its_loss_and_outages_are_reported(
+    new_service, own_server, new_tab, tmp_path
+):
     server = own_server()
     options = ("--registry", f"sqlite:///{tmp_path / 'registry.db'}", "--redis", url_of(server))
     first, second = (new_service(*options) for _ in range(2))
@@ -82,9 +84,9 @@ def test_a_filter_in_redis_is_shown_used_lost_and_away(new_service, own_server, 
     page.get_by_role("button", name="Add it").click()
     expect(page.locator(".outcome")).to_contain_text("was new")
     assert second.http.post("/v1/filters/shared/check", json={"key": "alan"}).json() == {"found": True}
-    expect(tile(page, "Keys")).not_to_have_text("0", timeout=10_000)
+    expect(find_tile(page, "Keys")).not_to_have_text("0", timeout=10_000)
 
-    # Its cells vanish under it: the service answers 500.
+    # Redis loses the cells of a filter: the service answers 500.
     with server.client() as client:
         client.delete(*client.keys("*lost*"))
     answer = first.http.post("/v1/filters/lost/check", json={"key": "ada"})
@@ -93,9 +95,9 @@ def test_a_filter_in_redis_is_shown_used_lost_and_away(new_service, own_server, 
     expect(page.locator(".notice").first).to_be_visible(timeout=10_000)
     expect(page.get_by_role("heading", level=1)).to_have_text("lost")
 
-    # The server is away and comes back.
+    # The Redis server stops and restarts.
     page = tab.open("#/filter/shared")
-    expect(tile(page, "Keys")).not_to_have_text("0")
+    expect(find_tile(page, "Keys")).not_to_have_text("0")
     with server.client() as client:
         saved = {key: client.dump(key) for key in client.keys("*")}
     server.kill()
@@ -111,7 +113,7 @@ def test_a_filter_in_redis_is_shown_used_lost_and_away(new_service, own_server, 
     expect(page.locator(".outcome")).to_contain_text("is probably in the filter", timeout=30_000)
 
 
-def test_nodes_are_listed_and_a_silent_one_is_removed(start, new_tab, database):
+def test_nodes_are_listed_and_only_a_silent_one_can_be_removed(start, new_tab, database):
     options = ("--registry", database)
     first, second = (start(*options, folder=folder, FULLBLOOM_SILENCE="3") for folder in ("a", "b"))
     first.create("elsewhere")
@@ -120,7 +122,7 @@ def test_nodes_are_listed_and_a_silent_one_is_removed(start, new_tab, database):
     expect(page.get_by_role("row", name=second.node)).to_contain_text("this one")
     expect(page.get_by_role("row", name=first.node)).to_contain_text("alive")
     expect(page.get_by_role("row", name=first.node)).to_contain_text(first.url)
-    # A node that is alive is not removed.
+    # A live node cannot be removed.
     page.get_by_role("button", name=f"Remove {first.node}").click()
     confirm(page, first.node, "Remove")
     expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("can be removed after 3 s")

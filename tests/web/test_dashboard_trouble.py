@@ -1,4 +1,4 @@
-"""Whatever the service answers, or if it does not, the dashboard says so and recovers."""
+"""The dashboard reports bad responses and outages of the service, and recovers."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import socket
 from contextlib import closing
 
 import pytest
-from web.dashboard import HOSTILE, NO_ANSWER, confirm, expect, json_of, tile, try_now
+from web.dashboard import HOSTILE, NO_ANSWER, confirm, encode_json, expect, find_tile, retry_now
 from web.faulty_proxy import reset, respond, send
 
 
-def free_port():
+def find_free_port():
     with closing(socket.create_server(("127.0.0.1", 0))) as one:
         return one.getsockname()[1]
 
 
-def test_hostile_names_of_a_strange_server_are_harmless(new_tab, proxy):
-    """The service has no such names; whatever answers at its port may."""
+def test_hostile_names_from_another_server_are_shown_as_inert_text(new_tab, proxy):
+    """The service has no such names; another program at its port may."""
     tab = new_tab(proxy.url)
     names = [*HOSTILE.values(), "z" * (1 << 20), "../../v1/tokens", "%2e%2e"]
     info = {"id": 1, "kind": HOSTILE["markup"], "capacity": 10, "target_fpr": 0.1, "num_added": 1, "fpr": 0.1}
@@ -32,7 +32,7 @@ def test_hostile_names_of_a_strange_server_are_harmless(new_tab, proxy):
         links = page.locator("tbody th bdi")
         expect(links).to_have_count(len(names))
         for number, one in enumerate(names):
-            # A text of a page has no NUL.
+            # HTML replaces NUL.
             assert links.nth(number).text_content() in {one[:128], one[:128].replace("\0", "\ufffd")}
             assert links.nth(number).evaluate("element => element.childElementCount") == 0
         assert page.evaluate("document.documentElement.scrollWidth") <= 1280
@@ -44,14 +44,14 @@ ANSWERS = {
     "429": (respond("429 Too Many Requests", b"slow down", "retry-after: 1"), "answered 429"),
     "500": (respond("500 Oops", b"<h1>oops</h1>", "content-type: text/html"), "answered 500"),
     "503": (
-        respond("503 Busy", *json_of({"code": "overloaded", "detail": "too many requests are at work"})),
+        respond("503 Busy", *encode_json({"code": "overloaded", "detail": "too many requests are at work"})),
         "Too many requests are at work.",
     ),
     "no JSON": (respond("200 OK", b"\x00\x01{]"), GARBAGE),
-    "another form": (respond("200 OK", *json_of({"filters": [{"name": 5}]})), GARBAGE),
+    "another form": (respond("200 OK", *encode_json({"filters": [{"name": 5}]})), GARBAGE),
     "an empty body": (respond("200 OK"), GARBAGE),
     "hostile reason": (
-        respond("400 Bad Request", *json_of({"code": "invalid", "detail": HOSTILE["markup"]})),
+        respond("400 Bad Request", *encode_json({"code": "invalid", "detail": HOSTILE["markup"]})),
         "<img src=x onerror=alert(1)>",
     ),
     "nothing": (send(b""), NO_ANSWER),
@@ -60,7 +60,7 @@ ANSWERS = {
     "another protocol": (send(b"SSH-2.0-OpenSSH_9.2\r\n"), NO_ANSWER),
     "half a body": (
         send(b'HTTP/1.1 200 OK\r\ncontent-length: 999\r\n\r\n{"filters":['),
-        "The answer of the service broke off.",
+        "The response of the service was cut off.",
     ),
     "endless headers": (send(b"HTTP/1.1 200 OK\r\n" + b"x-a: b\r\n" * 100_000), NO_ANSWER),
     "a redirect": (respond("302 Found", b"", "location: http://localhost:1/"), NO_ANSWER),
@@ -69,14 +69,14 @@ ANSWERS = {
 
 @pytest.mark.parametrize("case", ANSWERS)
 @pytest.mark.parametrize("fragment", ["#/", "#/filter/ANY"])
-def test_whatever_is_answered_the_page_says_so_and_recovers(new_tab, proxy, name, case, fragment):
+def test_the_page_reports_a_bad_response_and_recovers(new_tab, proxy, name, case, fragment):
     answer, sentence = ANSWERS[case]
     page = new_tab(proxy.url)
     with proxy.answering(answer):
         page = page.open(fragment.replace("ANY", name))
         expect(page.locator(".notice").first).to_contain_text(sentence)
         expect(page.get_by_role("heading", level=1)).to_be_visible()
-    try_now(page)
+    retry_now(page)
     expect(page.locator("main").get_by_text(name).first).to_be_visible(timeout=10_000)
     expect(page.locator(".notice", has_text=sentence)).to_have_count(0, timeout=40_000)
 
@@ -90,8 +90,8 @@ def test_retry_after_is_respected(new_tab, proxy):
     assert 4.0 <= proxy.faults[1] - proxy.faults[0] < 6.0
 
 
-def test_a_service_that_is_gone_leaves_old_figures_and_comes_back(start, new_tab):
-    address = f"127.0.0.1:{free_port()}"
+def test_the_last_figures_stay_visible_during_an_outage_and_update_after_it(start, new_tab):
+    address = f"127.0.0.1:{find_free_port()}"
     one = start("--http", address)
     one.create("kept")
     tab = new_tab(one.url)
@@ -108,7 +108,7 @@ def test_a_service_that_is_gone_leaves_old_figures_and_comes_back(start, new_tab
     expect(page.locator(".stale .filters")).to_have_count(0)
 
 
-def test_tokens_are_asked_for_rejected_used_and_forgotten(start, new_tab):
+def test_the_page_requests_a_token_rejects_a_wrong_one_and_never_stores_it(start, new_tab):
     one = start()
     one.create("guarded")
     scopes = ["read", "write", "admin"]
@@ -129,7 +129,7 @@ def test_tokens_are_asked_for_rejected_used_and_forgotten(start, new_tab):
     )
     assert token not in kept
     assert all(token not in url for _, url in tab.sent)
-    # Only a reader's token: what it may not do is said.
+    # A reader's token: the page shows which scope it lacks.
     page.reload()
     expect(dialog).to_contain_text("The service needs a token")
     key = {"authorization": f"Bearer {token}"}
@@ -146,7 +146,7 @@ def test_tokens_are_asked_for_rejected_used_and_forgotten(start, new_tab):
     expect(dialog).to_contain_text("does not accept this token", timeout=10_000)
 
 
-def test_a_change_that_somebody_else_overtook_is_refused_first(tab, service, name):
+def test_clearing_a_filter_that_changed_meanwhile_needs_a_second_confirmation(tab, service, name):
     service.http.post(f"/v1/filters/{name}/add", json={"key": "a"}).raise_for_status()
     page = tab.open(f"#/filter/{name}")
     page.get_by_role("button", name="Clear …").click()
@@ -161,15 +161,14 @@ def test_a_change_that_somebody_else_overtook_is_refused_first(tab, service, nam
     assert service.http.post(f"/v1/filters/{name}/check", json={"key": "b"}).json() == {"found": False}
 
 
-def test_a_filter_that_is_dropped_while_it_is_shown_is_said_to_be_gone(new_tab, service, name):
-    """In both of two tabs."""
+def test_a_filter_dropped_in_one_tab_is_reported_as_gone_in_both(new_tab, service, name):
     one, other = new_tab(service.url), new_tab(service.url)
     pages = [tab.open(f"#/filter/{name}") for tab in (one, other)]
     for page in pages:
-        expect(tile(page, "Keys")).to_be_visible()
+        expect(find_tile(page, "Keys")).to_be_visible()
     pages[0].get_by_role("button", name="Drop …").click()
     confirm(pages[0], name, "Drop")
     expect(pages[1].locator(".notice").first).to_contain_text("was dropped or renamed", timeout=10_000)
-    expect(tile(pages[1], "Keys")).to_be_visible()
+    expect(find_tile(pages[1], "Keys")).to_be_visible()
     page = one.open(f"#/filter/{name}")
     expect(page.locator(".notice").first).to_contain_text("ot found")

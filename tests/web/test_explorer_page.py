@@ -1,4 +1,4 @@
-"""The explorer as a page: its address, hostile input, files, keyboard, policy, accessibility, speed."""
+"""The explorer as a page: its address, hostile input, files, keyboard, policy and speed."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from web.explorer_page import (
     FOLDER,
     SCENES,
     WATCH,
-    Served,
+    PageHandler,
     drop,
-    fact,
-    rate,
+    parse_rate,
+    read_fact,
     show,
     wait_for_all,
     wait_for_hash,
@@ -35,10 +35,10 @@ pytest_plugins = ["web.explorer_page"]
 GOLDEN = Path(make.__file__).parent
 
 
-def test_the_address_holds_the_scene(context: BrowserContext, page: Page, address: str) -> None:
+def test_the_address_restores_the_scene(context: BrowserContext, page: Page, address: str) -> None:
     show(page, address, "words")
     page.get_by_label("Words in the filter").fill("ä日本 <b>x</b> a&b=c#d")
-    page.get_by_label("Ask for").fill("ä日本")
+    page.get_by_label("Look up").fill("ä日本")
     page.get_by_role("slider", name="Bits, m").fill("77")
     wait_for_hash(page, "m=77")
     other = context.new_page()
@@ -87,7 +87,7 @@ def test_hostile_addresses_show_a_scene_and_run_nothing(page: Page, address: str
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_files_of_every_kind_are_opened_described_and_asked(page: Page, address: str) -> None:
+def test_files_of_every_kind_can_be_opened(page: Page, address: str) -> None:
     show(page, address, "file")
     files = sorted(path for path in GOLDEN.glob("*.bloom") if b"BLOOM" in path.read_bytes()[:8])
     assert len(files) > 20
@@ -101,28 +101,30 @@ def test_files_of_every_kind_are_opened_described_and_asked(page: Page, address:
         assert type(filter_).__name__ in page.locator(".answer.yes").inner_text(), path.name
 
 
-def test_answers_about_a_file_are_those_of_python(page: Page, address: str, tmp_path: Path) -> None:
+def test_lookups_in_a_file_equal_pythons(page: Page, address: str, tmp_path: Path) -> None:
     filter_ = fullbloom.CountingBloomFilter(1000, 0.01, seed=9)
     filter_.update(["ada", "grace", "ada", 7])
     filter_.save(tmp_path / "words.bloom")
     show(page, address, "file")
     drop(page, tmp_path / "words.bloom")
-    page.get_by_label("Ask for keys").fill("ada\ngrace\nnobody\n<b>x</b>")
-    page.get_by_role("button", name="Ask", exact=True).click()
+    page.get_by_label("Keys to look up").fill("ada\ngrace\nnobody\n<b>x</b>")
+    page.get_by_role("button", name="Look up", exact=True).click()
     rows = [row.split("\t") for row in page.locator("tbody tr").all_inner_texts()]
     for word, answer, count, positions in rows:
         assert (answer == "probably") == (word in filter_)
         assert int(count) == filter_.count(word)
         assert sorted(int(cell) for cell in positions.split(", ")) == sorted(filter_.positions(word))
     page.get_by_role("radio", name="whole numbers").check()
-    page.get_by_label("Ask for keys").fill("7\n8")
-    page.get_by_role("button", name="Ask", exact=True).click()
+    page.get_by_label("Keys to look up").fill("7\n8")
+    page.get_by_role("button", name="Look up", exact=True).click()
     page.wait_for_selector("tbody tr:nth-child(2):has-text('8')")
     answers = page.locator("tbody td:nth-child(2)").all_inner_texts()
     assert [answer == "probably" for answer in answers] == [7 in filter_, 8 in filter_]
 
 
-def test_bad_files_get_a_sentence_and_the_page_goes_on(page: Page, address: str, tmp_path: Path) -> None:
+def test_bad_files_get_an_error_message_and_the_page_keeps_working(
+    page: Page, address: str, tmp_path: Path
+) -> None:
     whole_file = fullbloom.BloomFilter(1000).to_bytes()
     huge = bytearray(whole_file[:64])
     struct.pack_into("<Q", huge, 32, 500 * 1024 * 1024)
@@ -150,7 +152,7 @@ def test_bad_files_get_a_sentence_and_the_page_goes_on(page: Page, address: str,
             file.truncate(500 * 1024 * 1024)
         drop(page, tmp_path / name)
         page.wait_for_selector(f'.trouble:has-text("{reason}")')
-        # The tab answers while the file is read.
+        # The tab stays responsive while it reads the file.
         assert page.evaluate("1 + 1") == 2
     (tmp_path / "good.bloom").write_bytes(whole_file)
     drop(page, tmp_path / "good.bloom")
@@ -158,7 +160,7 @@ def test_bad_files_get_a_sentence_and_the_page_goes_on(page: Page, address: str,
     assert page.evaluate("broken") == []
 
 
-def test_a_keyed_file_asks_for_its_secret(page: Page, address: str, tmp_path: Path) -> None:
+def test_a_keyed_file_requires_its_secret(page: Page, address: str, tmp_path: Path) -> None:
     filter_ = fullbloom.BloomFilter(1000, secret=SECRET)
     filter_.add("ada")
     filter_.save(tmp_path / "keyed.bloom")
@@ -172,15 +174,15 @@ def test_a_keyed_file_asks_for_its_secret(page: Page, address: str, tmp_path: Pa
         secret.wait_for()
     secret.fill(SECRET.hex())
     page.get_by_role("button", name="Open").click()
-    page.get_by_label("Ask for keys").fill("ada\nnobody")
-    page.get_by_role("button", name="Ask", exact=True).click()
+    page.get_by_label("Keys to look up").fill("ada\nnobody")
+    page.get_by_role("button", name="Look up", exact=True).click()
     page.wait_for_selector("tbody tr")
     assert page.locator("tbody td:nth-child(2)").all_inner_texts() == ["probably", "no"]
     assert SECRET.hex() not in page.content()
     assert SECRET.hex() not in page.evaluate("JSON.stringify([location.href, {...localStorage}])")
 
 
-def test_everything_is_reached_and_moved_by_keyboard(page: Page, address: str) -> None:
+def test_controls_and_links_work_by_keyboard(page: Page, address: str) -> None:
     show(page, address, "rate", bits=10, k=7)
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
@@ -206,7 +208,7 @@ def test_everything_is_reached_and_moved_by_keyboard(page: Page, address: str) -
     assert page.evaluate("document.activeElement.textContent") == "Keys against size"
 
 
-def test_points_are_dragged(page: Page, address: str) -> None:
+def test_dragging_a_point_changes_the_rate(page: Page, address: str) -> None:
     show(page, address, "rate", bits=10, k=7)
     page.wait_for_timeout(300)
     box = page.locator(".knob").first.bounding_box()
@@ -217,13 +219,13 @@ def test_points_are_dragged(page: Page, address: str) -> None:
     page.mouse.up()
     bits = float(re.search(r"bits=([\d.]+)", wait_for_hash(page, "bits="))[1])  # type: ignore[index]
     assert bits > 11
-    assert rate(fact(page, "theory")) == pytest.approx(
+    assert parse_rate(read_fact(page, "theory")) == pytest.approx(
         theory.classic_fpr(10_000, round(bits * 10_000), 7), rel=0.01
     )
 
 
-def test_every_scene_keeps_the_policy_and_its_own_folder(page: Page, address: str) -> None:
-    Served.asked.clear()
+def test_every_scene_obeys_the_csp_and_requests_only_its_own_folder(page: Page, address: str) -> None:
+    PageHandler.requested.clear()
     outside: list[str] = []
     errors: list[str] = []
     page.on(
@@ -238,12 +240,10 @@ def test_every_scene_keeps_the_policy_and_its_own_folder(page: Page, address: st
     assert page.evaluate("broken") == []
     assert not errors
     assert not outside
-    assert all(path.startswith(FOLDER) for path in Served.asked)
+    assert all(path.startswith(FOLDER) for path in PageHandler.requested)
 
 
-def test_scenes_work_without_the_network(
-    context: BrowserContext, page: Page, address: str, tmp_path: Path
-) -> None:
+def test_scenes_work_offline(context: BrowserContext, page: Page, address: str, tmp_path: Path) -> None:
     show(page, address, "words")
     wait_for_all(page)
     context.set_offline(True)
@@ -260,21 +260,21 @@ def test_scenes_work_without_the_network(
     assert page.evaluate("broken") == []
 
 
-def test_a_browser_that_saves_data_loads_a_scene_when_it_is_opened(
+def test_data_saver_loads_a_scene_only_when_it_is_opened(
     context: BrowserContext, page: Page, address: str
 ) -> None:
-    Served.asked.clear()
+    PageHandler.requested.clear()
     saver = context.new_cdp_session(page)
     saver.send("Emulation.setDataSaverOverride", {"dataSaverEnabled": True})
     show(page, address, "words")
     page.wait_for_timeout(4000)
-    modules = [path for path in Served.asked if path.endswith(".wasm")]
-    print(f"{len(Served.asked)} requests, of modules: {modules}")
+    modules = [path for path in PageHandler.requested if path.endswith(".wasm")]
+    print(f"{len(PageHandler.requested)} requests, of modules: {modules}")
     assert len(modules) == 1
-    assert not [path for path in Served.asked if "worker" in path]
+    assert not [path for path in PageHandler.requested if "worker" in path]
     show(page, address, "cuckoo")
-    assert len({path for path in Served.asked if path.endswith(".wasm")}) == 2
-    # Without it, the rest is loaded.
+    assert len({path for path in PageHandler.requested if path.endswith(".wasm")}) == 2
+    # Without data saver, the page loads the rest.
     saver.send("Emulation.setDataSaverOverride", {"dataSaverEnabled": False})
     page.reload()
     wait_for_all(page)
@@ -291,7 +291,7 @@ def test_no_scene_scrolls_sideways(browser: Browser, address: str, width: int) -
     context.close()
 
 
-def test_the_first_picture_comes_within_a_second(browser: Browser, address: str) -> None:
+def test_the_first_picture_appears_within_a_second(browser: Browser, address: str) -> None:
     times = []
     for _ in range(3):
         context = browser.new_context()
@@ -305,16 +305,16 @@ def test_the_first_picture_comes_within_a_second(browser: Browser, address: str)
     assert min(times) < 1000
 
 
-def test_typing_starts_no_long_task(page: Page, address: str) -> None:
+def test_typing_causes_no_long_task(page: Page, address: str) -> None:
     longest = {}
     show(page, address, "words")
     wait_for_all(page)
     for scene, label in (
         ("words", "Words in the filter"),
         ("counting", "Added"),
-        ("cuckoo", "Ask for"),
-        ("quotient", "Ask for"),
-        ("golomb", "Ask for"),
+        ("cuckoo", "Look up"),
+        ("quotient", "Look up"),
+        ("golomb", "Look up"),
     ):
         page.evaluate("scene => { location.hash = scene; }", scene)
         page.wait_for_selector(f'main[data-scene="{scene}"][data-ready="true"] .attempt')

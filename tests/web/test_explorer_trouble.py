@@ -1,4 +1,4 @@
-"""The explorer says what did not load and goes on when it is there; large files take bounded memory."""
+"""The explorer reports load failures and recovers; large files take bounded memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from web.explorer_page import drop, fact, show
+from web.explorer_page import drop, read_fact, show
 
 import fullbloom
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 pytest_plugins = ["web.explorer_page"]
 
 MODULE = "**/*.wasm"
-#: Bytes of parts of a file that the browser has not collected yet, and of the page itself.
+#: Bytes of file parts that the browser has not collected yet, and of the page itself.
 PARTS = 150e6
 #: Scenes that measure, and the name of a measurement.
 MEASURING = {"rate": "measured", "curves": "measured", "blocked": "blocked, measured"}
@@ -27,7 +27,7 @@ HAS_RATE = "name => document.querySelector(`[data-fact='${name}']`).innerText.en
 
 @pytest.fixture
 def frugal(context: BrowserContext, page: Page) -> Page:
-    """A page that loads what it needs when it needs it, and keeps nothing."""
+    """A page that loads each file on demand and caches nothing."""
     session = context.new_cdp_session(page)
     session.send("Emulation.setDataSaverOverride", {"dataSaverEnabled": True})
     session.send("Network.enable")
@@ -35,28 +35,28 @@ def frugal(context: BrowserContext, page: Page) -> Page:
     return page
 
 
-def go(page: Page, scene: str) -> None:
-    """Open a scene of a page that is open."""
+def switch_scene(page: Page, scene: str) -> None:
+    """Open another scene in an open page."""
     page.evaluate("scene => { location.hash = scene; }", scene)
     page.wait_for_selector(f'main[data-scene="{scene}"][data-ready="true"] .attempt')
 
 
 @pytest.mark.parametrize("scene", MEASURING)
 @pytest.mark.parametrize("what", [MODULE, "**/measure.worker*.js"], ids=["module", "worker"])
-def test_a_measurement_that_cannot_load_says_so_and_begins_again(
+def test_a_measurement_reports_a_load_failure_and_can_be_retried(
     context: BrowserContext, frugal: Page, address: str, scene: str, what: str
 ) -> None:
-    """The page itself has its module; the worker loads it again."""
+    """The page has loaded its module; the worker loads the module again."""
     name = MEASURING[scene]
     show(frugal, address, "words")
     context.route(what, lambda route: route.abort())
-    go(frugal, scene)
+    switch_scene(frugal, scene)
     trouble = frugal.locator(".trouble[role=alert]")
     for _ in range(2):
         trouble.wait_for()
         assert "The measurement stopped" in trouble.inner_text()
         assert "when the connection is back" in trouble.inner_text()
-        assert fact(frugal, name) == "not measured"
+        assert read_fact(frugal, name) == "not measured"
         frugal.get_by_role("button", name="Try again").click()
         frugal.wait_for_timeout(700)
     trouble.wait_for()
@@ -66,12 +66,12 @@ def test_a_measurement_that_cannot_load_says_so_and_begins_again(
     assert trouble.count() == 0
 
 
-def test_a_measurement_begins_again_by_itself_when_the_network_is_back(
+def test_a_measurement_restarts_when_the_network_returns(
     context: BrowserContext, frugal: Page, address: str
 ) -> None:
     show(frugal, address, "words")
     context.route(MODULE, lambda route: route.abort())
-    go(frugal, "rate")
+    switch_scene(frugal, "rate")
     frugal.locator(".trouble[role=alert]").wait_for()
     context.unroute(MODULE)
     frugal.evaluate("window.dispatchEvent(new Event('online'))")
@@ -79,7 +79,7 @@ def test_a_measurement_begins_again_by_itself_when_the_network_is_back(
 
 
 @pytest.mark.parametrize("what", [MODULE, "**/file.worker*.js"], ids=["module", "worker"])
-def test_a_file_that_comes_while_the_network_is_away_is_opened_later(
+def test_a_file_dropped_while_offline_can_be_opened_later(
     context: BrowserContext, frugal: Page, address: str, tmp_path: Path, what: str
 ) -> None:
     fullbloom.BloomFilter(100).save(tmp_path / "words.bloom")
@@ -87,7 +87,7 @@ def test_a_file_that_comes_while_the_network_is_away_is_opened_later(
     context.route(what, lambda route: route.abort())
     for _ in range(2):
         drop(frugal, tmp_path / "words.bloom")
-        frugal.wait_for_timeout(200)  # until the sentence about the file before is gone
+        frugal.wait_for_timeout(200)  # until the message about the previous file is gone
         frugal.wait_for_selector(".trouble")
         assert "did not load" in frugal.locator(".trouble").inner_text()
     context.unroute(what)
@@ -99,7 +99,7 @@ def test_a_file_that_comes_while_the_network_is_away_is_opened_later(
     ("scene", "what"),
     [("cuckoo", "**/cuckoo-*.js"), ("cuckoo", MODULE), ("words", MODULE), ("words", "**/words-*.js")],
 )
-def test_a_scene_that_cannot_load_says_so_and_loads_later(
+def test_a_scene_reports_a_load_failure_and_can_be_retried(
     context: BrowserContext, page: Page, address: str, scene: str, what: str
 ) -> None:
     context.route(what, lambda route: route.abort())
@@ -113,13 +113,13 @@ def test_a_scene_that_cannot_load_says_so_and_loads_later(
     assert trouble.count() == 0
 
 
-def peak_of_renderers() -> int:
-    """The most resident memory that one renderer of this process's browser ever had, in bytes."""
+def measure_peak_memory() -> int:
+    """Return the peak resident memory of the largest renderer of this process's browser, in bytes."""
     children: dict[int, list[int]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             parent = int(stat.read_text().rsplit(")", 1)[1].split()[1])
-        except OSError:  # gone meanwhile
+        except OSError:  # the process has ended
             continue
         children.setdefault(parent, []).append(int(stat.parent.name))
     peak, waiting = 0, [os.getpid()]
@@ -135,10 +135,8 @@ def peak_of_renderers() -> int:
     return peak
 
 
-def test_a_file_of_250_megabytes_is_opened_in_bounded_memory(
-    page: Page, address: str, tmp_path: Path
-) -> None:
-    """The file's bytes are in the module's memory once, the cells of the filter a second time."""
+def test_a_file_of_250_mb_opens_in_bounded_memory(page: Page, address: str, tmp_path: Path) -> None:
+    """The module's memory holds the bytes of the file, and the cells of the filter as a second copy."""
     filter_ = fullbloom.BloomFilter.with_shape(2_000_000_000, 7)
     filter_.update(["ada", "grace"])
     filter_.save(tmp_path / "large.bloom")
@@ -146,30 +144,30 @@ def test_a_file_of_250_megabytes_is_opened_in_bounded_memory(
     assert 240e6 < size < 256 << 20
     show(page, address, "file")
     page.set_default_timeout(60_000)
-    before = peak_of_renderers()
+    before = measure_peak_memory()
     longest = "() => Math.max(0, ...tasks.map(([, length]) => length))"
-    # Small allocations divide what the first file left; from the second on, its memory is used again.
+    # The first file's memory is fragmented; from the second file on, memory is reused.
     for copies in (2, 3, 3):
         drop(page, tmp_path / "large.bloom")
         page.wait_for_selector('.answer:has-text("Reading")')
         page.wait_for_selector('.answer.yes:has-text("BloomFilter")')
-        page.get_by_label("Ask for keys").fill("ada\nnobody")
-        page.get_by_role("button", name="Ask", exact=True).click()
+        page.get_by_label("Keys to look up").fill("ada\nnobody")
+        page.get_by_role("button", name="Look up", exact=True).click()
         page.wait_for_selector("tbody tr:nth-child(2)")
         answers = page.locator("tbody td:nth-child(2)").all_inner_texts()
         assert answers == ["probably", "no"]
-        grown = peak_of_renderers() - before
+        grown = measure_peak_memory() - before
         task = page.evaluate(longest)
         print(f"{size / 1e6:.0f} MB opened with {grown / 1e6:.0f} MB, longest task {task:.0f} ms")
         assert grown < copies * size + PARTS
     assert page.evaluate(longest) < 200
 
 
-def test_a_file_beyond_the_bound_is_described_by_its_header(page: Page, address: str, tmp_path: Path) -> None:
+def test_a_file_above_the_size_limit_shows_its_header_only(page: Page, address: str, tmp_path: Path) -> None:
     fullbloom.BloomFilter.with_shape(2_200_000_000, 7).save(tmp_path / "larger.bloom")
     show(page, address, "file")
-    before = peak_of_renderers()
+    before = measure_peak_memory()
     drop(page, tmp_path / "larger.bloom")
     page.wait_for_selector('.trouble:has-text("this page opens files up to 268 MB")')
-    assert fact(page, "num added") == "0"
-    assert peak_of_renderers() - before < 50e6
+    assert read_fact(page, "num added") == "0"
+    assert measure_peak_memory() - before < 50e6

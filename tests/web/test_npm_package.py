@@ -1,6 +1,6 @@
 """The npm package opens every golden file and gives the answers, positions and bytes that Python gives.
 
-Python writes what it answers as JSON; ``web/fullbloom/test/same_bits.js`` compares, in Node and in a page
+Python writes its answers as JSON; ``web/fullbloom/test/same_bits.js`` compares, in Node and in a page
 under a strict policy. ``make web`` builds the package; without it, or without Node or Chromium, the tests are
 skipped.
 """
@@ -45,8 +45,8 @@ INLINE = """() => {
 }"""
 
 
-def random_keys(seed: int) -> dict[str, list[Any]]:
-    """Keys of every type that JavaScript has, by type; some of each are in golden files."""
+def draw_keys(seed: int) -> dict[str, list[Any]]:
+    """Return random keys of every type that JavaScript has, by type; golden files contain some of each."""
     draw = random.Random(seed)
     alphabets = ("abcdefghij-0123456789", "aäöü日本語𝄞é")
 
@@ -79,7 +79,7 @@ def random_keys(seed: int) -> dict[str, list[Any]]:
 
 
 def spell(key: Any) -> Any:
-    """A key as JSON that keeps every bit."""
+    """Return a key as JSON that keeps every bit."""
     if isinstance(key, tuple):
         return {"tuple": [spell(part) for part in key]}
     if isinstance(key, float):
@@ -90,12 +90,12 @@ def spell(key: Any) -> Any:
 
 
 def show(value: Any) -> Any:
-    """A value of info(): JSON of JavaScript has no whole numbers beyond 2^53."""
+    """Return a value of info() as JavaScript prints it: its JSON has no integers beyond 2^53."""
     return f"{value}n" if isinstance(value, int) and abs(value) >= SAFE else value
 
 
-def answers_of(name: str, keys: dict[str, list[Any]]) -> dict[str, Any]:
-    """What Python answers about a golden file."""
+def collect_answers(name: str, keys: dict[str, list[Any]]) -> dict[str, Any]:
+    """Return Python's answers about a golden file."""
     data = (GOLDEN / f"{name}.bloom").read_bytes()
     secret = SECRET if "keyed" in name else None
     found = fullbloom.loads(data, secret=secret)
@@ -112,43 +112,43 @@ def answers_of(name: str, keys: dict[str, list[Any]]) -> dict[str, Any]:
     }
 
 
-def recipe(variant: Variant) -> dict[str, Any]:
-    """A filter made and filled in Python: its parameters, keys and bytes."""
+def describe_recipe(variant: Variant) -> dict[str, Any]:
+    """Create and fill a filter in Python; return its parameters, keys and bytes."""
     keys = make.contents(variant.id)
     capacity = 20 if variant.can("stages") else make.SMALL.get(variant.name, 120)
     options: dict[str, Any] = dict(make.NARROW.get(variant.name, {}))
     instance = variant.build_from(keys, capacity, 0.01, seed=7, **options)
-    given: dict[str, Any] = {"seed": 7, **options}
+    parameters: dict[str, Any] = {"seed": 7, **options}
     names = [name for name, _, _ in variant.row["parameters"]]
     if variant.can("worlds"):
-        given |= {"included": [spell(key) for key in keys], "excluded": [spell(key) for key in ABSENT]}
+        parameters |= {"included": [spell(key) for key in keys], "excluded": [spell(key) for key in ABSENT]}
     else:
         if not variant.can("build"):
-            given[names[0]] = capacity
+            parameters[names[0]] = capacity
         elif variant.can("merge"):
-            given["capacity"] = capacity
+            parameters["capacity"] = capacity
         if "fpr" in names:
-            given["fpr"] = 0.01
+            parameters["fpr"] = 0.01
         if variant.can("build"):
-            given["keys"] = [spell(key) for key in keys]
+            parameters["keys"] = [spell(key) for key in keys]
     for name, choice in (("layout", variant.layout), ("kind", variant.kind)):
         if choice is not None:
-            given[name] = choice
+            parameters[name] = choice
     values = None
     if variant.can("pairs") or variant.can("valued"):
         values = [variant.companion(key) for key in keys]
     return {
         "name": variant.id,
         "kind": variant.name,
-        "parameters": given,
+        "parameters": parameters,
         "keys": [spell(key) for key in keys],
         "values": values,
         "file": base64.b64encode(instance.to_bytes()).decode(),
     }
 
 
-def refusals() -> list[dict[str, str]]:
-    """Errors of Python, by the name of the case in the test of the package."""
+def collect_errors() -> list[dict[str, str]]:
+    """Return the errors that Python raises, by the name of the case in the package's test."""
     damaged = bytearray((GOLDEN / "bloom-classic.bloom").read_bytes())
     damaged[-1] ^= 1
     small, other = fullbloom.BloomFilter(100), fullbloom.BloomFilter(200)
@@ -172,7 +172,7 @@ def refusals() -> list[dict[str, str]]:
 
 @pytest.fixture(scope="module")
 def node() -> str:
-    """The path of Node, where it and the built package are here."""
+    """The path of Node; skips where Node or the built package is missing."""
     path = shutil.which("node")
     if path is None:
         pytest.skip("Node is missing; install Node 20 or newer")
@@ -183,25 +183,25 @@ def node() -> str:
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The file in which Python wrote what it answers."""
-    keys = random_keys(7)
+    """The file with Python's answers."""
+    keys = draw_keys(7)
     answers = {
         "golden": str(GOLDEN),
         "keys": {kind: [spell(key) for key in some] for kind, some in keys.items()},
-        "files": [answers_of(path.stem, keys) for path in sorted(GOLDEN.glob("*.bloom"))],
+        "files": [collect_answers(path.stem, keys) for path in sorted(GOLDEN.glob("*.bloom"))],
         "recipes": [
-            recipe(variant)
+            describe_recipe(variant)
             for need in ("add", "numbers", "build", "worlds")
             for variant in variants_with(need)
         ],
-        "refusals": refusals(),
+        "refusals": collect_errors(),
     }
     page = tmp_path_factory.mktemp("expected") / "expected.json"
     page.write_text(json.dumps(answers), encoding="utf-8")
     return page
 
 
-def test_every_golden_file_and_every_recipe_in_node(node: str, expected: Path) -> None:
+def test_golden_files_and_new_filters_equal_pythons_in_node(node: str, expected: Path) -> None:
     tests = sorted(str(path.relative_to(PACKAGE)) for path in PACKAGE.glob("test/*.test.js"))
     command = [node, "--test", "--test-reporter=spec", *tests]
     environment = {"FULLBLOOM_EXPECTED": str(expected), "PATH": str(Path(node).parent)}
@@ -247,12 +247,12 @@ def run_readme(node: str, folder: Path) -> str:
     return done.stdout
 
 
-def test_the_javascript_of_the_readme_gives_what_it_says(node: str, tmp_path: Path) -> None:
+def test_readme_javascript_returns_what_its_comments_say(node: str, tmp_path: Path) -> None:
     assert run_readme(node, tmp_path) == "4 checked\n"
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
-    """The package, the golden files and what Python answers, under a strict policy."""
+    """Serves the package, the golden files and Python's answers under a strict policy."""
 
     extensions_map: ClassVar = {
         **http.server.SimpleHTTPRequestHandler.extensions_map,
@@ -266,7 +266,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
     expected: Path
 
     def translate_path(self, path: str) -> str:
-        """Map the two other places of a test's files; everything else is in the package."""
+        """Map the golden files and Python's answers; every other path is in the package."""
         folder, _, name = path.lstrip("/").rpartition("/")
         if path == "/expected.json":
             return str(self.expected)
@@ -284,9 +284,9 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 @pytest.fixture
 def address(expected: Path) -> Iterator[str]:
     """The address of the package."""
-    served = type("Served", (Handler,), {"expected": expected})
+    handler = type("BoundHandler", (Handler,), {"expected": expected})
     server = http.server.ThreadingHTTPServer(
-        ("127.0.0.1", 0), lambda *given: served(*given, directory=str(PACKAGE))
+        ("127.0.0.1", 0), lambda *given: handler(*given, directory=str(PACKAGE))
     )
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}"
@@ -297,7 +297,7 @@ def address(expected: Path) -> Iterator[str]:
 @pytest.mark.skipif(
     (obstacle := find_obstacle("fullbloom", "index.js")) is not None, reason=obstacle or "nothing is missing"
 )
-def test_every_golden_file_and_every_recipe_in_a_page(new_tab: Any, address: str) -> None:
+def test_golden_files_and_new_filters_equal_pythons_in_a_page(new_tab: Any, address: str) -> None:
     page = new_tab(address).open("test/page.html")
     page.set_default_timeout(300_000)
     outcome = page.evaluate("window.outcome")

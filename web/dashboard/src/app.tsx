@@ -10,7 +10,7 @@ import { Boundary } from "./parts/boundary";
 import { AskToken } from "./parts/token";
 import { Words } from "./parts/words";
 import { Service, toProblem } from "./service/client";
-import { about, type Kind, kinds as decodeKinds } from "./service/types";
+import { type About, about, type Kind, kinds as decodeKinds } from "./service/types";
 import { usePolled } from "./state/polled";
 import { type Session, SessionContext, useSession } from "./state/session";
 import { applyTheme, readTheme, type Theme } from "./state/theme";
@@ -158,10 +158,9 @@ function Frame({ view, onToken, children }: { view: View; onToken: () => void; c
       </main>
       <footer>
         {data !== null && (
-          <p class={polled.problem === null ? "" : "stale"}>
-            Fullbloom <Words text={data.version} most={20} plain />, node <Words text={data.node} most={40} plain />,{" "}
-            {plural(data.filters, "filter")} with {formatBytes(data.nbytes)}, durability <Words text={data.durability ?? "off"} most={20} plain />.
-          </p>
+          <Boundary key={polled.at} fallback={<p>The state of the service cannot be shown.</p>}>
+            <State data={data} isStale={polled.problem !== null} />
+          </Boundary>
         )}
         <p>
           <button type="button" class="link" onClick={onToken}>
@@ -170,6 +169,16 @@ function Frame({ view, onToken, children }: { view: View; onToken: () => void; c
         </p>
       </footer>
     </>
+  );
+}
+
+/** The sentence of the footer. */
+function State({ data, isStale }: { data: About; isStale: boolean }): JSX.Element {
+  return (
+    <p class={isStale ? "stale" : ""}>
+      Fullbloom <Words text={data.version} most={20} plain />, node <Words text={data.node} most={40} plain />,{" "}
+      {plural(data.filters, "filter")} with {formatBytes(data.nbytes)}, durability <Words text={data.durability ?? "off"} most={20} plain />.
+    </p>
   );
 }
 

@@ -59,7 +59,7 @@ async function openChosen(id: number, file: Blob, secret: string | undefined): P
   if (file.size > MOST_BYTES) {
     send({
       id, is: "refused", details: await describe(file),
-      reason: `the file has ${bytes(file.size)}, and this page opens files up to ${bytes(MOST_BYTES)}; ask it with the command line: fullbloom check FILE`,
+      reason: `the file has ${bytes(file.size)}, and this page opens files up to ${bytes(MOST_BYTES)}; use the command line: fullbloom check FILE`,
     });
     return;
   }

@@ -5,7 +5,7 @@ import { differentiate, forecastFull, measurePace } from "./forecast";
 const at = (seconds: number, added: number, removed = 0): { sampled_at: number; new: number; removed: number } => ({ sampled_at: 1000 * seconds, new: added, removed });
 
 describe("the pace", () => {
-  it("is the keys that a filter gains a second, in any order of the samples", () => {
+  it("is the keys that a filter gains per second, in any order of the samples", () => {
     expect(measurePace([at(20, 300), at(0, 100), at(10, 200)])).toBe(10);
     expect(measurePace([at(0, 100), at(10, 200, 50)])).toBe(5);
     expect(measurePace([at(0, 100), at(10, 100, 50)])).toBe(-5);

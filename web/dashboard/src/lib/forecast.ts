@@ -17,7 +17,7 @@ export type Forecast =
 const SHORTEST = 5_000;
 
 /**
- * Returns the keys a second that a filter gained over the samples, which may be in any order; null if they span too
+ * Returns the keys per second that a filter gained over the samples, which may be in any order; null if they span too
  * little time. Counters that fall show a restart of the service: the pair of samples around it is left out.
  */
 export function measurePace(samples: readonly Counters[]): number | null {
@@ -42,7 +42,7 @@ export function forecastFull(keys: number, capacity: number, samples: readonly C
   return { state: "filling", at: now + (1000 * (capacity - keys)) / pace, pace };
 }
 
-/** Returns the rate of change a second between successive samples of a counter, null around restarts. */
+/** Returns the rate of change per second between successive samples of a counter, null around restarts. */
 export function differentiate(times: readonly number[], values: readonly number[]): (number | null)[] {
   return values.map((value, index) => {
     const before = values[index - 1];

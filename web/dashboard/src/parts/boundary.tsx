@@ -8,7 +8,13 @@ interface State {
   readonly reason: string | null;
 }
 
-export class Boundary extends Component<{ children: ComponentChildren }, State> {
+interface Props {
+  readonly children: ComponentChildren;
+  /** Drawn instead of the report, for parts that are not a view. */
+  readonly fallback?: ComponentChildren;
+}
+
+export class Boundary extends Component<Props, State> {
   override state: State = { reason: null };
 
   override componentDidCatch(error: unknown): void {
@@ -18,6 +24,7 @@ export class Boundary extends Component<{ children: ComponentChildren }, State> 
   override render(): ComponentChildren {
     const { reason } = this.state;
     if (reason === null) return this.props.children;
+    if (this.props.fallback !== undefined) return this.props.fallback;
     return (
       <>
         <h1>An error of this page</h1>

@@ -71,7 +71,7 @@ describe("a service that is slow", () => {
     answer((signal) => respondSlowly([[0, "[1"], [30_000, "]"]], signal));
     const problem = await settle(new Service().send("v1/filters", { decode: anything }), 31_000);
     expect(problem).toBeInstanceOf(Problem);
-    expect(problem).toMatchObject({ code: "unreachable", message: "The answer of the service broke off." });
+    expect(problem).toMatchObject({ code: "unreachable", message: "The response of the service was cut off." });
   });
 
   it("has time in proportion to what is sent, and a change may have been made", async () => {

@@ -20,7 +20,7 @@ const MOST_JSON = 8_000_000;
 const MOST_PROBLEM = 100_000;
 
 const NO_ANSWER = "The service does not answer.";
-const BROKEN_OFF = "The answer of the service broke off.";
+const CUT_OFF = "The response of the service was cut off.";
 const UNSURE = "The change may have been made all the same: look before you repeat it.";
 
 export interface Options<T> {
@@ -100,7 +100,7 @@ export class Service {
       }
       if (options.signal?.aborted === true) throw error;
       if (error instanceof BodyTooLong) throw new Problem("garbage", "What came back is longer than 8 MB, and no answer of this service is.");
-      const sentence = response === undefined ? NO_ANSWER : BROKEN_OFF;
+      const sentence = response === undefined ? NO_ANSWER : CUT_OFF;
       throw new Problem("unreachable", isChange ? `${sentence} ${UNSURE}` : sentence);
     } finally {
       deadline.stop();

@@ -179,7 +179,7 @@ function Choices({ choices, chosen, onChosen }: { choices: readonly Choice[]; ch
             <tr>
               <th scope="col">Kind</th>
               <th scope="col" class="number">Memory</th>
-              <th scope="col" class="number w2">Bits a key</th>
+              <th scope="col" class="number w2">Bits per key</th>
               <th scope="col" class="number">Rate</th>
               <th scope="col" class="number w2">Keys</th>
               <th scope="col" class="number w3">Lookup</th>

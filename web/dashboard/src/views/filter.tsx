@@ -70,6 +70,11 @@ export function FilterView({ name }: { name: string }): JSX.Element {
           </>
         )}
       </Fresh>
+      {live.problem?.code === "missing" && live.data === null && (
+        <p class="quiet">
+          The service has no filter with this name that you may see. <a href="#/create">Create a filter</a> or go to <a href="#/">the list</a>.
+        </p>
+      )}
     </>
   );
 }
@@ -117,9 +122,9 @@ function Figures({ filter, counted, operations }: { filter: Filter; counted: Fil
             : `about ${plural(Math.round(counted.estimated), "key")} by its cells`}
       </Tile>
       <Tile label="Memory" value={formatBytes(filter.nbytes)}>
-        {filter.num_added > 0 ? `${formatShort((8 * filter.nbytes) / filter.num_added)} bits a key` : "no key yet"}
+        {filter.num_added > 0 ? `${formatShort((8 * filter.nbytes) / filter.num_added)} bits per key` : "no key yet"}
       </Tile>
-      <Tile label="Operations a second" value={formatShort(operations)}>
+      <Tile label="Ops per second" value={formatShort(operations)}>
         {plural(filter.adds, "add")}, {plural(lookups, "lookup")}
       </Tile>
       <Tile label="Hits" value={formatCount(filter.hits)}>

@@ -34,7 +34,7 @@ const COLUMNS: readonly Column[] = [
   { sort: "fpr", label: "Rate", hint: "False-positive rate at the present number of keys", width: 1 },
   { sort: "target_fpr", label: "Target", hint: "False-positive rate at capacity", width: 3 },
   { sort: "bytes", label: "Bytes", hint: "", width: 2 },
-  { sort: "operations", label: "Ops/s", hint: "Keys looked up, added and removed a second", width: 2 },
+  { sort: "operations", label: "Ops/s", hint: "Keys looked up, added and removed per second", width: 2 },
   { sort: "hits", label: "Hits", hint: "Lookups that found their key, since the service started", width: 3 },
 ];
 

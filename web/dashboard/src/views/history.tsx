@@ -63,7 +63,7 @@ function Samples({ filter, samples, label }: { filter: Filter; samples: Sample[]
       <>
         <Outlook filter={filter} samples={samples} label={label} />
         <p class="quiet">
-          {samples.length === 0 ? "No sample of this span yet." : "One sample yet."} The service takes one a minute of each filter that is used.
+          {samples.length === 0 ? "No sample of this span yet." : "One sample yet."} By default the service samples each filter in use once a minute.
         </p>
       </>
     );
@@ -97,8 +97,8 @@ function Samples({ filter, samples, label }: { filter: Filter; samples: Sample[]
           isLogarithmic
         />
         <Plot
-          title="Operations a second"
-          summary={`${formatShort(lookups.at(-1) ?? null)} lookups and ${formatShort(adds.at(-1) ?? null)} adds a second at the end`}
+          title="Operations per second"
+          summary={`${formatShort(lookups.at(-1) ?? null)} lookups and ${formatShort(adds.at(-1) ?? null)} adds per second at the end`}
           times={times}
           lines={[
             { label: "lookups", values: lookups, color: "accent" },
@@ -123,7 +123,7 @@ function Outlook({ filter, samples, label }: { filter: Filter; samples: readonly
   const present = { sampled_at: now, new: filter.new, removed: filter.removed };
   const outlook = forecastFull(filter.num_added, filter.capacity, [...samples, present], now);
   if (can.includes("grow")) {
-    return <p>It grows beyond its first size{outlook.state === "filling" ? `; it gains ${formatShort(outlook.pace)} keys a second` : ""}.</p>;
+    return <p>It grows beyond its first size{outlook.state === "filling" ? `; it gains ${formatShort(outlook.pace)} keys per second` : ""}.</p>;
   }
   switch (outlook.state) {
     case "full":
@@ -135,7 +135,7 @@ function Outlook({ filter, samples, label }: { filter: Filter; samples: readonly
     case "filling":
       return (
         <p>
-          At the pace of the last {label.replace(/^1 /, "")}, {formatShort(outlook.pace)} keys a second, it is full in <strong>{formatSpan(outlook.at - now)}</strong>, at {formatTime(outlook.at, now)}.
+          At the pace of the last {label.replace(/^1 /, "")}, {formatShort(outlook.pace)} keys per second, it is full in <strong>{formatSpan(outlook.at - now)}</strong>, at {formatTime(outlook.at, now)}.
         </p>
       );
     case "steady":

@@ -197,7 +197,7 @@ function Found({ more: { count, value, positions }, filter, isLong }: { more: Mo
         </p>
       )}
       {positions === null && isLong && <p class="quiet">The key is too long to show its cells.</p>}
-      {filter.keyed === true && positions !== null && <p class="quiet">The filter is keyed: without its secret nobody can tell these cells.</p>}
+      {filter.keyed === true && positions !== null && <p class="quiet">The filter is keyed: nobody can compute these cells without its secret.</p>}
     </>
   );
 }

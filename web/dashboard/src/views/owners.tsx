@@ -46,7 +46,7 @@ export function Owners({ filter, details, onChange }: { filter: Filter; details:
       <h2>Owners</h2>
       <p class="quiet">
         {typeof owners === "number" && own !== null && `${plural(owners, "owner")}, each with a filter sized for ${plural(own, "key")}. `}
-        A bank keeps hashes of its owners, not their names: ask for one by its name.
+        A bank keeps hashes of its owners, not their names: look one up by its name.
       </p>
       <form
         class="try"

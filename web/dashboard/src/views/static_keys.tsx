@@ -79,7 +79,7 @@ export function KeyLines({ value, onValue }: { value: KeySource; onValue: Change
   return (
     <>
       <div class="field">
-        <label for={`${id}-text`}>Keys, one a line</label>
+        <label for={`${id}-text`}>Keys, one per line</label>
         <textarea
           id={`${id}-text`}
           rows={5}

@@ -87,7 +87,7 @@ export function TokensView(): JSX.Element {
         >
           <p>
             Clients that use it are refused from now on.
-            {isLast && " It is the last one: after it, every request is refused until somebody makes another with fullbloom token create."}
+            {isLast && " It is the last one: after it, every request is refused until somebody creates another with fullbloom token create."}
           </p>
         </Confirm>
       )}
@@ -126,7 +126,7 @@ function NewToken({ isFirst, onCreated }: { isFirst: boolean; onCreated: () => v
         }}
       >
         <div class="fields">
-          <Field label="Name" value={name} onValue={setName} hint="Of whom or what it is for" />
+          <Field label="Name" value={name} onValue={setName} hint="The person or program that uses it" />
           <Field label="Filters" value={patterns} onValue={setPatterns} hint="Patterns such as logs:*, with spaces between; empty: all filters" />
         </div>
         <fieldset>

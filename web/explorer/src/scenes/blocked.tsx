@@ -84,7 +84,7 @@ function Figure({ values: { bits, k: chosen }, change }: SceneProps<Values>): VN
           ["classic, measured", measuredRate(first)],
           ["blocked, theory", percent(blocked)],
           ["blocked, measured", measuredRate(second)],
-          ["absent keys asked", count(Math.min(first.result?.trials ?? 0, second.result?.trials ?? 0))],
+          ["absent keys looked up", count(Math.min(first.result?.trials ?? 0, second.result?.trials ?? 0))],
         ]}
       />
       <Stopped measured={[first, second]} />

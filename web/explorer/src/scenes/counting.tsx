@@ -66,7 +66,7 @@ function Figure({ values, change }: SceneProps<Values>): VNode {
       <Controls>
         <Text label="Added" hint="twice counts twice" value={values.words} most={MOST_TEXT} change={(typed) => { change({ words: typed }); }} />
         <Text label="Removed" value={values.removed} most={MOST_TEXT} change={(typed) => { change({ removed: typed }); }} />
-        <Text label="Ask for" value={values.ask} most={MOST_LETTERS} change={(typed) => { change({ ask: typed }); }} />
+        <Text label="Look up" value={values.ask} most={MOST_LETTERS} change={(typed) => { change({ ask: typed }); }} />
         <Range label="Sized for, keys" value={values.n} least={2} most={24} change={(n) => { change({ n }); }} />
       </Controls>
       <Cells
@@ -74,7 +74,7 @@ function Figure({ values, change }: SceneProps<Values>): VNode {
         description={`${state.cells.length} counters of 4 bits: ${state.cells.map((value, i) => [i, value] as const).filter(([, value]) => value > 0).map(([i, value]) => `${i} is ${value}`).join(", ") || "all 0"}.`}
       />
       <Answer tone={asked === "" ? "calm" : state.found ? (state.left.includes(asked) ? "yes" : "wrong") : "no"}>
-        {asked === "" ? "Type a word to ask for." : state.found
+        {asked === "" ? "Type a word to look up." : state.found
           ? state.left.includes(asked)
             ? <><Key>{asked}</Key>: <b>probably</b>. The least of its counters ({state.positions.join(", ")}) is {state.count}: so often it was added, or less.</>
             : <><Key>{asked}</Key>: <b>probably</b>, though it is not there: the counters of others make a <b>false positive</b>.</>

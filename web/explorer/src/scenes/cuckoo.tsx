@@ -85,7 +85,7 @@ function Figure({ values: { n, slots, ask }, change }: SceneProps<Values>): VNod
       <Controls>
         <Range label="Keys added" value={n} least={0} most={MOST} change={(next) => { change({ n: next }); }} />
         <Choice label="Slots of a bucket" value={slots} options={[["2", "2"], ["4", "4"]]} change={(next) => { change({ slots: next }); }} />
-        <Text label="Ask for" value={ask} most={MOST_LETTERS} change={(typed) => { change({ ask: typed }); }} />
+        <Text label="Look up" value={ask} most={MOST_LETTERS} change={(typed) => { change({ ask: typed }); }} />
         <Button disabled={state.next === undefined} press={() => { change({ n: state.next ?? n }); }}>Add until one is pushed out</Button>
       </Controls>
       <div class="buckets" role="img" aria-label={`${table.buckets.length} buckets of ${slots} slots, ${table.count} of ${total} slots taken.`}>
@@ -115,7 +115,7 @@ function Figure({ values: { n, slots, ask }, change }: SceneProps<Values>): VNod
         </ol>
       )}
       <Answer tone={asked === "" ? "calm" : state.found ? "yes" : "no"}>
-        {asked === "" || spot === undefined ? "Type a key to ask for." : (
+        {asked === "" || spot === undefined ? "Type a key to look up." : (
           <><Key>{asked}</Key>: <b>{state.found ? "probably" : "no"}</b>. Its fingerprint <span class="mono">{shown(spot.fingerprint)}</span> {state.found ? "is" : "is not"} in bucket {either(spot)}.</>
         )}
       </Answer>

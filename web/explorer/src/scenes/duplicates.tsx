@@ -31,9 +31,9 @@ function Figure({ values: { own, shared: wanted, fpr }, change }: SceneProps<Val
         <Range label="Shared with one other" value={shared} least={0} most={own} step={10} shown={count(shared)} change={(next) => { change({ shared: next }); }} />
         <Choice label="Rate" value={fpr} options={[["0.1", "10 %"], ["0.01", "1 %"], ["0.001", "0.1 %"]]} change={(next) => { change({ fpr: next }); }} />
       </Controls>
+      <p class="quiet">Each machine sorts its hashes and sends one quarter of their range to each machine, as a Golomb-coded list.</p>
       <div class="scroll" tabIndex={0} role="region" aria-label="Messages between the machines">
         <table class="matrix">
-          <caption>Each machine sorts its hashes and sends one quarter of their range to each machine, as a Golomb-coded list.</caption>
           <thead>
             <tr><td />{NAMES.map((name, i) => <th key={name} scope="col">to {name}, quarter {i + 1}</th>)}</tr>
           </thead>
@@ -71,6 +71,6 @@ function Figure({ values: { own, shared: wanted, fpr }, change }: SceneProps<Val
 export const scene = hide<Values>({
   fields: { own: whole(100, 2000, 1000), shared: whole(0, 2000, 50), fpr: choice(["0.1", "0.01", "0.001"], "0.01") },
   sentence: "Four machines find the keys that two of them hold by sending each hash once, in some ten bits, to the machine that owns its range.",
-  attempt: "Raise the rate to 10 %: messages shrink by three bits a key, and more keys are checked in vain.",
+  attempt: "Raise the rate to 10 %: messages shrink by three bits per key, and more keys are checked in vain.",
   Figure,
 });

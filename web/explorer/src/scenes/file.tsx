@@ -141,9 +141,9 @@ function Figure({ values: { type }, change }: SceneProps<Values>): VNode {
         <>
           <Facts facts={Object.entries(state.info).filter(([name]) => name !== "class").map(([name, value]) => [name.replaceAll("_", " "), show(name, value)] as const)} />
           <Controls>
-            <Text label="Ask for keys" hint="one a line" lines={3} value={text} most={MOST_KEY_TEXT} change={setText} />
+            <Text label="Keys to look up" hint="one per line" lines={3} value={text} most={MOST_KEY_TEXT} change={setText} />
             <Choice label="Keys are" value={type} options={[["text", "text"], ["number", "whole numbers"]]} change={(next) => { change({ type: next }); }} />
-            <Button press={ask}>Ask</Button>
+            <Button press={ask}>Look up</Button>
           </Controls>
           {trouble !== "" && <p class="trouble" role="alert">{trouble}.</p>}
           {answers !== undefined && <Answers {...answers} />}
@@ -186,6 +186,6 @@ function Answers({ keys, answers }: { keys: readonly (string | bigint)[]; answer
 export const scene = hide<Values>({
   fields: { type: choice(["text", "number"], "text") },
   sentence: "A filter that Python, the command line or the service saved opens here with the same bits, and answers without any request.",
-  attempt: "In Python: fullbloom.BloomFilter(1000) with a few words, then save(\"words.bloom\"). Drop the file here and ask for them.",
+  attempt: "In Python: fullbloom.BloomFilter(1000) with a few words, then save(\"words.bloom\"). Drop the file here and look them up.",
   Figure,
 });

@@ -39,7 +39,7 @@ function Figure({ values: { n, fpr, ask }, change }: SceneProps<Values>): VNode 
       <Controls>
         <Range label="Keys" value={n} least={1} most={MOST} change={(next) => { change({ n: next }); }} />
         <Choice label="Rate" value={fpr} options={[["0.1", "10 %"], ["0.02", "2 %"], ["0.002", "0.2 %"]]} change={(next) => { change({ fpr: next }); }} />
-        <Text label="Ask for" value={ask} most={MOST_LETTERS} change={(typed) => { change({ ask: typed }); }} />
+        <Text label="Look up" value={ask} most={MOST_LETTERS} change={(typed) => { change({ ask: typed }); }} />
       </Controls>
       <div class="ruler" ref={ref}>
         <svg viewBox={`0 0 ${width} 76`} width={width} height={76} role="img" aria-label={`${set.codes.length} values between 0 and ${count(set.universe)}.`}>
@@ -63,7 +63,7 @@ function Figure({ values: { n, fpr, ask }, change }: SceneProps<Values>): VNode 
         code it is the value itself, of all others the gap less 1. In the file the unary parts come from the front and the rest from the end.
       </p>
       <Answer tone={asked === "" ? "calm" : found ? "yes" : "no"}>
-        {value === undefined ? "Type a key to ask for." : (
+        {value === undefined ? "Type a key to look up." : (
           <><Key>{asked}</Key>: <b>{found ? "probably" : "no"}</b>. Its value is {count(value)}, which {found ? "is" : "is not"} in the list.</>
         )}
       </Answer>

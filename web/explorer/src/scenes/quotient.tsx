@@ -40,7 +40,7 @@ function Figure({ values: { n, ask }, change }: SceneProps<Values>): VNode {
     <>
       <Controls>
         <Range label="Keys added" value={n} least={0} most={CAPACITY} change={(next) => { change({ n: next }); }} />
-        <Text label="Ask for" value={ask} most={MOST_LETTERS} change={(typed) => { change({ ask: typed }); }} />
+        <Text label="Look up" value={ask} most={MOST_LETTERS} change={(typed) => { change({ ask: typed }); }} />
       </Controls>
       <div class="cells wide slots" role="img" aria-label={`${table.numSlots} slots, ${table.slots.length} of them taken; ${shifted} remainders are not in the slot of their quotient.`}>
         {Array.from({ length: table.numSlots }, (_, i) => {
@@ -60,7 +60,7 @@ function Figure({ values: { n, ask }, change }: SceneProps<Values>): VNode {
         “of 7” marks one that was pushed on from slot 7. Runs alternate in shade.
       </p>
       <Answer tone={asked === "" ? "calm" : found ? "yes" : "no"}>
-        {asked === "" || place === undefined ? "Type a key to ask for." : (
+        {asked === "" || place === undefined ? "Type a key to look up." : (
           <>
             <Key>{asked}</Key>: <b>{found ? "probably" : "no"}</b>. Its quotient is {place.quotient} and its remainder <span class="mono">{binary(place.remainder)}</span>;{" "}
             {run.length === 0 ? "there is no run of this quotient" : `the run of this quotient is ${run.map(({ remainder }) => binary(remainder)).join(", ")}`}.

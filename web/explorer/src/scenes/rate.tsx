@@ -61,7 +61,7 @@ function Figure({ values: { bits, k }, change }: SceneProps<Values>): VNode {
         facts={[
           ["theory", percent(theory)],
           ["measured", measuredRate(measurement)],
-          ["absent keys asked", count(result?.trials ?? 0)],
+          ["absent keys looked up", count(result?.trials ?? 0)],
           ["best k here", `${best}, ${percent(classicFpr(ITEMS, m, best))}`],
         ]}
       />
@@ -94,7 +94,7 @@ function Figure({ values: { bits, k }, change }: SceneProps<Values>): VNode {
 
 function Verdict({ measured, theory, error, trials }: { measured: number | undefined; theory: number; error: number; trials: number }): VNode {
   // Not read aloud at each of twenty changes a second.
-  if (measured === undefined || trials < 100_000) return <p class="answer">A filter with {count(ITEMS)} keys is being asked for 100,000 absent keys a second.</p>;
+  if (measured === undefined || trials < 100_000) return <p class="answer">A filter with {count(ITEMS)} keys is looking up 100,000 absent keys per second.</p>;
   const off = Math.abs(measured - theory) / error;
   return (
     <p class="answer">
@@ -107,7 +107,7 @@ function Verdict({ measured, theory, error, trials }: { measured: number | undef
 
 export const scene = hide<Values>({
   fields: { bits: number(2, MOST_BITS, 10), k: whole(1, MOST_K, 7) },
-  sentence: "Ten bits per key and seven hash functions give about 1 %: theory says so, and the filter in this page is asked for absent keys to prove it.",
+  sentence: "Ten bits per key and seven hash functions give about 1 %: theory says so, and this page looks absent keys up in a filter to prove it.",
   attempt: "Drag the point of the right plot to k = 1 and to k = 16: both cost more than the best k. Each 4.8 bits per key divide the rate by ten.",
   Figure,
 });

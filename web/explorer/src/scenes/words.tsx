@@ -67,7 +67,7 @@ function Live({ values, change }: SceneProps<Values>): VNode {
           label="Words in the filter" value={values.words} most={MOST_TEXT}
           change={(typed) => { change({ words: typed }); }}
         />
-        <Text label="Ask for" value={values.ask} most={MOST_LETTERS} change={(typed) => { change({ ask: typed }); }} />
+        <Text label="Look up" value={values.ask} most={MOST_LETTERS} change={(typed) => { change({ ask: typed }); }} />
         <Range label="Bits, m" value={values.m} least={8} most={128} change={(m) => { change({ m }); }} />
         <Range label="Hash functions, k" value={values.k} least={1} most={8} change={(k) => { change({ k }); }} />
         <Button press={search}>Find a false positive</Button>
@@ -101,7 +101,7 @@ function Live({ values, change }: SceneProps<Values>): VNode {
 function Verdict({ asked, found, isMember, missing }: {
   asked: string; found: boolean; isMember: boolean; missing: readonly number[];
 }): VNode {
-  if (asked === "") return <Answer>Type a word to ask for.</Answer>;
+  if (asked === "") return <Answer>Type a word to look up.</Answer>;
   if (!found) {
     const [noun, verb] = missing.length === 1 ? ["bit", "is"] : ["bits", "are"];
     return (
@@ -178,7 +178,7 @@ function Removal({ values, change }: SceneProps<Values>): VNode {
         description={gone === "" ? "All bits as the words set them." : `The bits of ${gone} are cleared: ${member?.positions.join(", ") ?? ""}.`}
       />
       {gone === ""
-        ? <Answer>Choose a word. A Bloom filter has no way to remove it, so this scene clears its bits and asks again.</Answer>
+        ? <Answer>Choose a word. A Bloom filter has no way to remove it, so this scene clears its bits and looks the words up again.</Answer>
         : harmed.length === 0
           ? <Answer><Key>{gone}</Key> is gone, and this time nobody else used its bits. That was luck: press “Let words share a bit”.</Answer>
           : (
@@ -233,9 +233,9 @@ export const scene = hide<Values>({
     gone: text(MOST_LETTERS, ""),
   },
   sentence:
-    "A hash turns each word into a few positions; adding sets the bits there, and asking looks whether all of them are set.",
+    "A hash turns each word into a few positions; adding sets the bits there, and a lookup checks whether all of them are set.",
   attempt:
-    "Ask for cod: nobody added it, and every one of its bits is set. Give the filter 64 bits and the mistake is gone. " +
+    "Look up cod: nobody added it, and every one of its bits is set. Give the filter 64 bits and the mistake is gone. " +
     "Then open “Remove one” and clear the bits of cat.",
   Figure,
 });

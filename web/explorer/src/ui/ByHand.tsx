@@ -59,7 +59,7 @@ export function ByHand({ toy }: { toy: Toy }): VNode {
     <>
       <p class="toy">A toy: people chose these positions by hand, and no hash is computed. {toy.about}</p>
       <Controls>
-        <Choice label="Ask for" value={asked} options={names.map((name) => [name, name] as const)} change={setAsked} />
+        <Choice label="Look up" value={asked} options={names.map((name) => [name, name] as const)} change={setAsked} />
         <Choice
           label="Clear the bits of" value={gone} change={setGone}
           options={[["", "nobody"], ...Object.keys(toy.added).map((name) => [name, name] as const)]}

@@ -91,7 +91,8 @@ function options(props: PlotProps, width: number, drawn: () => void): uPlot.Opti
     height: props.height ?? Math.round(Math.min(420, Math.max(260, width * 0.48))),
     legend: { show: false },
     cursor: { show: false },
-    padding: [12, 14, 0, 0],
+    // The last number of the x axis extends 20 pixels beyond its line.
+    padding: [12, 24, 0, 0],
     scales: {
       x: { time: false, distr: scaleOf(xLog) },
       y: { distr: scaleOf(yLog), range: [yRange[0], yRange[1]] },
@@ -99,7 +100,7 @@ function options(props: PlotProps, width: number, drawn: () => void): uPlot.Opti
     axes: [
       {
         ...axis(props.xLabel, xLog === true), size: 42,
-        values: (_, values) => named(values, formatX ?? String),
+        values: (_, values) => named(values, formatX ?? ((x) => x.toLocaleString("en-US"))),
       },
       {
         ...axis(props.yLabel, yLog === true), size: 62,

@@ -62,8 +62,8 @@ run() {
     container) corpora+=(tests/golden) && length=3072 ;;
     bank) corpora+=(tests/golden/banks) && length=6144 ;;
     signatures) corpora+=(tests/golden/signatures) && length=6144 ;;
-    # The longest head of a format has 1280 bytes.
-    foreign) length=1536 ;;
+    # The longest of the golden files has 4096 bytes.
+    foreign) corpora+=(tests/golden/foreign) && length=4608 ;;
     esac
     echo "fuzz: $target, $seconds s"
     ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=0 \

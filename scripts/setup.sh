@@ -58,11 +58,13 @@ for shell in bash zsh fish; do
 done
 command -v redis-cli >/dev/null || want redis-tools "redis-cli, with which the service is tested,"
 command -v redis-server >/dev/null || want redis-server "redis-server, on which filters in Redis are tested,"
-command -v java >/dev/null || want default-jre-headless "Java, with which filters of Spark and Guava are tested,"
+command -v javac >/dev/null || want default-jdk-headless "javac, with which filters of Spark and Guava are tested,"
 command -v chromium >/dev/null || want chromium "Chromium, in which the pages are tested,"
 .venv/bin/python -m pip install --quiet -r requirements/test.txt
 .venv/bin/python -m pip install --quiet -r requirements/formats.txt ||
     echo "setup: other packages of filters cannot be installed, and the tests that read their files are skipped"
+.venv/bin/python -m pip install --quiet -r requirements/pybloomfiltermmap3.txt ||
+    echo "setup: pybloomfiltermmap3 cannot be built, and the test that reads its files is skipped"
 .venv/bin/python -m pip install --quiet -r requirements/spark.txt ||
     echo "setup: Spark cannot be installed, and the tests that compare filters with its and Guava's are skipped"
 .venv/bin/python -m pip install --quiet -r requirements/redisbloom.txt ||

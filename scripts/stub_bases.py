@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import count, groupby
 
 #: Lines that a base class must save to be worth its name.
-LEAST_SAVED = 12
+LEAST_SAVED = 8
 
 
 def share_members(text: str) -> str:

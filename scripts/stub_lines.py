@@ -1,4 +1,4 @@
-"""Fills the lines of the stub: paragraphs of docstrings, and the list of public names.
+"""Fills the lines of the stub: paragraphs of docstrings, base classes, and the list of public names.
 
 In the extension the sentences are wrapped for the indentation of Rust: their lines end at various columns.
 """
@@ -16,15 +16,15 @@ _VERBATIM = re.compile(r"^(?:>>>|\||\$\$|```)|^ |\S  +\S", flags=re.MULTILINE)
 
 
 def fill_names(text: str) -> str:
-    """Return the stub with several names in each line of ``__all__``; ruff would write one."""
+    """Return the stub with several names in each line of ``__all__`` and of bases; ruff would write one."""
 
     def fill(match: re.Match[str]) -> str:
-        names = textwrap.fill(
-            " ".join(match[1].split()), _WIDTH, initial_indent="    ", subsequent_indent="    "
-        )
-        return f"__all__ = [\n{names}\n]\n"
+        names = " ".join(match[2].split())
+        names = textwrap.fill(names, _WIDTH, initial_indent="    ", subsequent_indent="    ")
+        return f"{match[1]}\n{names}\n{match[3]}\n"
 
-    return re.sub(r"^__all__ = \[\n(.*?)\]\n", fill, text, count=1, flags=re.MULTILINE | re.DOTALL)
+    lists = r"^(__all__ = \[|class \w+\()\n(.*?)(\]|\):)\n"
+    return re.sub(lists, fill, text, flags=re.MULTILINE | re.DOTALL)
 
 
 def refill_docstrings(text: str) -> str:

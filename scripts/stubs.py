@@ -45,7 +45,7 @@ def generate() -> str:
         if len(stubs) != 1:
             sys.exit(f"stubs: expected one stub file, maturin wrote {[stub.name for stub in stubs]}")
         text = stubs[0].read_text(encoding="utf-8")
-    text = shorten_docstrings(tidy(NOTICE + share_members(correct(text))))
+    text = shorten_docstrings(tidy(NOTICE + share_members(stub_lines.refill_docstrings(correct(text)))))
     return stub_lines.fill_names(stub_lines.refill_docstrings(text))
 
 

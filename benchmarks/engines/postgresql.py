@@ -25,9 +25,10 @@ def find_program(name: str) -> str | None:
 @contextlib.contextmanager
 def run_postgresql(*settings: str) -> Iterator[str]:
     """The URL of a new, empty database; ``settings`` are further ones, as ``"NAME=VALUE"``."""
-    initdb, postgres = find_program("initdb"), find_program("postgres")
+    initdb, postgres, ready = (find_program(name) for name in ("initdb", "postgres", "pg_isready"))
     assert initdb, "PostgreSQL is not installed (on Debian: apt-get install postgresql)"
     assert postgres
+    assert ready
     folder = Path(tempfile.mkdtemp(prefix="pg-"))
     # PostgreSQL refuses to run as root.
     user = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"] if os.geteuid() == 0 else []
@@ -43,7 +44,8 @@ def run_postgresql(*settings: str) -> Iterator[str]:
         process = subprocess.Popen(words, stdout=log, stderr=log, cwd="/")
     try:
         deadline = time.monotonic() + 30
-        while not (folder / ".s.PGSQL.5432").exists():
+        # The socket exists before the server accepts connections.
+        while subprocess.run([ready, "-q", "-h", folder, "-U", "fullbloom"], check=False).returncode != 0:
             assert process.poll() is None, (folder / "log").read_text()
             assert time.monotonic() < deadline
             time.sleep(0.05)

@@ -1,5 +1,6 @@
 //! Container files as inputs: repaired after a mutation, or sealed as they lie, and mutated where it matters.
 
+use fullbloom_core::container::UNREGISTERED;
 use fullbloom_core::container::header::{FORMAT_VERSION, MAGIC};
 use fullbloom_core::key::KEY_RULE_VERSION;
 use fullbloom_core::registry::VARIANTS;
@@ -136,7 +137,11 @@ pub fn mutate(file: &mut [u8], mut random: u64) -> Option<()> {
             let new = [EDGES[draw(EDGES.len())], old.wrapping_add(64), old.wrapping_sub(1), old ^ 1 << 32][draw(4)];
             put(file, at, &new.to_le_bytes());
         }
-        0 => put(file, VARIANT_AT, &VARIANTS[draw(VARIANTS.len())].id.to_le_bytes()),
+        0 => {
+            let others = UNREGISTERED.iter().map(|(number, _)| *number);
+            let numbers: Vec<u16> = VARIANTS.iter().map(|variant| variant.id).chain(others).collect();
+            put(file, VARIANT_AT, &numbers[draw(numbers.len())].to_le_bytes());
+        }
         1 | 2 if cells < file.len() => {
             let at = cells + draw(file.len() - cells);
             let end = (at + 1 + draw(16)).min(file.len());

@@ -1,53 +1,88 @@
-//! Filters of other programs: bytes in every format, the footers of Parquet files, and the coded sets of BIP 158.
+//! Filters of other programs: bytes in every format of the table, in pieces, in containers of ours, and the footers of Parquet
+//! files.
 #![no_main]
 
-use fullbloom_core::foreign::bip158::{self, BlockFilter};
+use fullbloom_core::Error;
+use fullbloom_core::container::header::MAGIC;
+use fullbloom_core::container::{ContainerIndex, FOREIGN, FOREIGN_STATIC, REDISBLOOM, REDISBLOOM_CUCKOO, Verify};
 use fullbloom_core::foreign::bits::BitFilter;
-use fullbloom_core::foreign::fingerprints::{FingerprintFilter, rows};
-use fullbloom_core::foreign::formats::{self, Format, Head};
-use fullbloom_core::foreign::parquet::footer;
+use fullbloom_core::foreign::formats::{self, Format};
+use fullbloom_core::foreign::opening::{Description, Foreign};
+use fullbloom_core::foreign::parquet::footer::{self, Chunks};
 use fullbloom_core::foreign::redisbloom::bloom::Chain;
 use fullbloom_core::foreign::redisbloom::cuckoo::Cuckoo;
-use fullbloom_core::foreign::redisbloom::dump::{self, Asked, Loader};
+use fullbloom_core::foreign::redisbloom::dump::{self, Loader, Membership};
 use fullbloom_core::foreign::rules::Range;
+use fullbloom_core::foreign::source::Source;
+use fullbloom_core::foreign::static_filter::StaticFilter;
 use fullbloom_core::key::Domain;
-use fullbloom_fuzz::memory;
-use libfuzzer_sys::fuzz_target;
+use fullbloom_fuzz::{file, forms, memory};
+use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};
+
+/// Bytes up to which a filter may grow.
+const ROOM: u64 = 1 << 20;
+/// Of the block of every filter that has one.
+const BLOCK_HASH: [u8; 32] = [7; 32];
 
 fuzz_target!(init: memory::limit(), |data: &[u8]| {
-    let len = data.len() as u64;
-    let detected = formats::detect(&data[..data.len().min(Head::MOST)], len);
-    for &format in formats::ALL {
-        let read = BitFilter::read(format, format.key_types[0], &mut &*data, len, None, u64::MAX);
+    if data.starts_with(&MAGIC) {
+        forms::check_each(data, check_container);
+        return;
+    }
+    let detected = formats::detect(data, data.len() as u64);
+    for &format in formats::ALL.iter().filter(|format| !format.is_bare()) {
+        let block_hash = format.needs_block_hash().then_some(BLOCK_HASH);
+        let read = read(format, data, Description { block_hash, ..Description::default() });
         let is_detected = detected.is_some_and(|found| found.number == format.number);
-        if format.frame.is_detected && !format.rule.is_bare() {
-            // Bytes fit in one such format at most, and that one is detected. What is behind the first bytes may lie.
-            assert!(read.is_err() || is_detected, "{}", format.name);
-            let is_stated_first = format.frame.tail == 0 && format.bits_step >= 8;
-            assert!(read.is_ok() || !is_detected || !is_stated_first, "{}", format.name);
-        }
+        // Bytes fit in one such format at most, and that one is detected. What is behind the first bytes may lie.
+        assert!(read.is_err() || is_detected || !format.is_detected, "{}", format.name);
         if let Ok(filter) = read {
-            check(format, filter, data);
+            check(filter, data);
         }
     }
-    bare(data);
-    check_dump::<Chain>(data);
-    check_dump::<Cuckoo>(data);
-    fingerprints(data);
+    check_bare(data);
+    check_pieces::<Chain>(data);
+    check_pieces::<Cuckoo>(data);
     check_footer(data);
-    check_block(data);
+    check_parquet_len(data);
 });
 
-/// What is read is written as it was, and finds what it adds.
-fn check(format: &Format, mut filter: BitFilter, data: &[u8]) {
+fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
+    if seed % 4 != 0 && data[..size].starts_with(&MAGIC) && file::mutate(&mut data[..size], u64::from(seed)).is_some() {
+        return size;
+    }
+    fuzzer_mutate(data, size, max_size)
+});
+
+fn read(format: &'static Format, data: &[u8], described: Description<'_>) -> Result<Foreign, Error> {
+    let key_type = Some(format.key_types[0].name());
+    Description { format: Some(format), key_type, max_bytes: Some(ROOM), ..described }.read(Source::of(data))
+}
+
+/// What is read is written as it was, and finds what it adds; nothing is larger than its bytes.
+fn check(filter: Foreign, data: &[u8]) {
+    match filter {
+        Foreign::Bits(filter) => check_bits(filter, data),
+        Foreign::Static(filter) => check_static(&filter, data),
+        Foreign::Layers(filter) => check_dump(filter, data),
+        Foreign::Tables(filter) => check_dump(filter, data),
+    }
+}
+
+fn collect_bytes(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    assert!(write(&mut bytes).is_ok());
+    bytes
+}
+
+fn check_bits(mut filter: BitFilter, data: &[u8]) {
+    let name = filter.format().name;
     if filter.check_written().is_ok() {
-        let mut written = Vec::new();
-        assert!(filter.write(&mut written).is_ok());
-        assert_eq!(written, data, "{}", format.name);
+        assert_eq!(collect_bytes(|out| filter.write(out)), data, "{name}");
     }
     assert!(filter.nbytes() <= data.len() as u64);
+    check_words(&filter, data);
     let hashing = filter.hashing();
-    check_words(format, &filter, data);
     let mut parts = vec![[0; 2]; hashing.parts()];
     for (domain, key) in [(Domain::Text, &b"key"[..]), (Domain::Integer, &[7; 8])] {
         if !hashing.digest_parts(domain, key, &mut parts) {
@@ -55,13 +90,16 @@ fn check(format: &Format, mut filter: BitFilter, data: &[u8]) {
         }
         let mut found = [2];
         filter.contains_keys(&parts, &mut found);
-        assert_eq!(found[0] == 1, filter.contains_key(&parts), "{}", format.name);
-        assert!(filter.add_key(&parts).is_ok() && filter.contains_key(&parts), "{}", format.name);
+        assert_eq!(found[0] == 1, filter.contains_key(&parts), "{name}");
+        assert!(filter.add_key(&parts).is_ok() && filter.contains_key(&parts), "{name}");
+        assert!(filter.positions(&parts).iter().all(|position| *position < filter.num_bits()), "{name}");
     }
+    let copy = filter.try_clone();
+    assert!(copy.is_ok_and(|copy| copy.equals(&filter) && filter.is_subset(&copy).is_ok_and(|is| is)), "{name}");
 }
 
 /// Integers have the same answers in blocks as one by one: pieces of the input, and others behind its end.
-fn check_words(format: &Format, filter: &BitFilter, data: &[u8]) {
+fn check_words(filter: &BitFilter, data: &[u8]) {
     let words: Vec<[u8; 8]> = (0..300u64)
         .map(|i| {
             let word = data.get(i as usize..).and_then(<[u8]>::first_chunk).copied();
@@ -74,84 +112,55 @@ fn check_words(format: &Format, filter: &BitFilter, data: &[u8]) {
     }
     for (word, found) in words.iter().zip(found) {
         let digest = filter.hashing().digest(Domain::Integer, word);
-        assert_eq!(digest.map(|digest| filter.contains(digest)), Some(found == 1), "{}", format.name);
+        assert_eq!(digest.map(|digest| filter.contains(digest)), Some(found == 1), "{}", filter.format().name);
     }
 }
 
-/// Filters of fingerprints: what is read is written byte for byte, except what its program never writes.
-fn fingerprints(data: &[u8]) {
-    let len = data.len() as u64;
-    for &format in rows::ALL {
-        let key_type = format.keys().types[0];
-        let Ok(filter) = FingerprintFilter::read(format, key_type, &mut &*data, len, u64::MAX) else { continue };
-        let mut written = Vec::new();
-        assert!(filter.write(&mut written).is_ok());
-        let cells_end = data.len().min(written.len()) - if format.name == "fuse16" { 4 } else { 0 };
-        assert_eq!((written.len(), &written[..cells_end]), (data.len(), &data[..cells_end]), "{}", format.name);
-        if let Some(digest) = filter.hashing().digest(Domain::Text, b"key") {
-            let mut found = [2];
-            filter.contains_many(&[digest], &mut found);
-            assert_eq!(found[0] == 1, filter.contains(digest));
+/// What is read is written byte for byte, except bytes behind the cells that the program never writes.
+fn check_static(filter: &StaticFilter, data: &[u8]) {
+    let name = filter.format().name;
+    let bytes = collect_bytes(|out| filter.write(out));
+    let cells_end = bytes.len() - usize::from(filter.fingerprints().is_some_and(|filter| filter.width() == 16)) * 4;
+    let cells_end = cells_end.min(data.len());
+    assert_eq!((bytes.len(), &bytes[..cells_end]), (data.len(), &data[..cells_end]), "{name}");
+    assert!(filter.nbytes() <= data.len() as u64 && filter.num_keys().unwrap_or(0) <= data.len() as u64 * 8);
+    if let Some(digest) = filter.hashing().digest(Domain::Text, b"key") {
+        let mut found = [2];
+        filter.contains_many(&[digest], &mut found);
+        assert_eq!(found[0] == 1, filter.contains(digest), "{name}");
+    }
+    assert!(filter.try_clone().is_ok_and(|copy| copy.equals(filter)), "{name}");
+}
+
+fn check_dump<T: Membership>(mut filter: T, data: &[u8]) {
+    assert_eq!(collect_bytes(|out| dump::write(&filter, out)), data);
+    let keys: Vec<_> = (0..40u32).filter_map(|i| T::HASHING.digest(Domain::Text, &i.to_le_bytes())).collect();
+    for &key in &keys {
+        let before = filter.runs().map(|run| run.len() as u64).sum::<u64>();
+        if filter.put(key).is_err() {
+            break;
         }
+        assert!(filter.has(key));
+        let after = filter.runs().map(|run| run.len() as u64).sum::<u64>();
+        assert!(after <= ROOM.max(before), "{before} {after}");
     }
 }
 
-/// No filter of a footer lies outside of its file.
-fn check_footer(data: &[u8]) {
-    let Some((tail, rest)) = data.split_first_chunk::<8>() else { return };
-    let _ = footer::footer_len(tail, rest.len() as u64);
-    let file = (rest.len() + 100) as u64;
-    for chunk in footer::chunks(rest, file, None).unwrap_or_default() {
-        let end = chunk.offset.unwrap_or(4) + chunk.length.unwrap_or(0);
-        assert!(end <= file - rest.len() as u64 - 8);
-    }
-}
-
-/// Bytes are refused or answer, and a set has what it was built of.
-fn check_block(data: &[u8]) {
-    if let Ok(filter) = BlockFilter::read(data) {
-        assert!(filter.count() <= data.len() as u64);
-        assert!(filter.matches((1, 2), &[b"key", b""]).is_ok_and(|found| found.len() == 2));
-    }
-    let elements: Vec<&[u8]> = data.chunks(7).collect();
-    let built = bip158::build((1, 2), &elements).unwrap_or_default();
-    let read = BlockFilter::read(&built).and_then(|filter| filter.matches((1, 2), &elements));
-    assert!(read.is_ok_and(|found| found.iter().all(|found| *found)));
-}
-
-/// Bits alone: the first bytes say how many, and how many hashes.
-fn bare(data: &[u8]) {
-    let Some((&[less, num_hashes, format], bits)) = data.split_first_chunk::<3>() else { return };
-    let bare: Vec<_> = formats::ALL.iter().filter(|format| format.rule.is_bare()).collect();
-    let format = bare[usize::from(format) % bare.len()];
+/// Bits alone: the first bytes say how many, how many hashes, and which rule.
+fn check_bare(data: &[u8]) {
+    let Some((&[less, num_hashes, which], bits)) = data.split_first_chunk::<3>() else { return };
+    let bare: Vec<_> = formats::ALL.iter().copied().filter(|format| format.is_bare()).collect();
+    let format = bare[usize::from(which) % bare.len()];
     let num_bits = (bits.len() as u64 * 8).saturating_sub(u64::from(less));
-    let range = Range { num_bits, num_hashes: num_hashes.into() };
-    let len = bits.len() as u64;
-    let read = BitFilter::read(format, format.key_types[0], &mut &*bits, len, Some(range), u64::MAX);
-    let Ok(mut filter) = read else { return };
-    let mut written = Vec::new();
-    assert!(filter.write(&mut written).is_ok());
-    assert_eq!(written, bits, "{}", format.name);
-    let hashing = filter.hashing();
-    let mut parts = vec![[0; 2]; hashing.parts()];
-    assert!(hashing.digest_parts(Domain::Text, b"key", &mut parts));
-    assert!(filter.add_key(&parts).is_ok() && filter.contains_key(&parts));
-    assert!(filter.positions(&parts).iter().all(|position| *position < num_bits));
+    let shape = Some(Range { num_bits, num_hashes: num_hashes.into() });
+    if let Ok(filter) = read(format, bits, Description { shape, ..Description::default() }) {
+        check(filter, bits);
+    }
 }
 
-/// A dump in one file, and in pieces whose lengths the bytes say.
-fn check_dump<T: Asked>(data: &[u8]) {
-    let read = dump::read::<T>(&mut &*data, data.len() as u64, u64::MAX);
-    if let Ok(mut filter) = read {
-        let mut written = Vec::new();
-        assert!(dump::write(&filter, &mut written).is_ok());
-        assert_eq!(written.len(), data.len());
-        let digest = T::HASHING.digest(Domain::Text, b"key").unwrap_or_default();
-        if filter.put(digest).is_ok() {
-            assert!(filter.has(digest));
-        }
-    }
-    let mut loader = Loader::<T>::new(1 << 20);
+/// A dump in pieces whose lengths the bytes say.
+fn check_pieces<T: Membership>(data: &[u8]) {
+    let mut loader = Loader::<T>::new(ROOM);
     let mut rest = data;
     while let Some((&[number, len], behind)) = rest.split_first_chunk::<2>() {
         let (piece, behind) = behind.split_at(behind.len().min(len.into()));
@@ -161,4 +170,60 @@ fn check_dump<T: Asked>(data: &[u8]) {
         rest = behind;
     }
     let _ = loader.finish();
+}
+
+/// No filter of a footer lies outside of its file, and each column of a name is among all of them.
+fn check_footer(data: &[u8]) {
+    let Some((tail, rest)) = data.split_first_chunk::<8>() else { return };
+    let _ = footer::footer_len(tail, rest.len() as u64);
+    let file = (rest.len() + 100) as u64;
+    let Ok(chunks) = Chunks::new(rest.to_vec(), file, None) else { return };
+    let (end, mut first, mut same) = (chunks.end, None, 0);
+    for chunk in chunks {
+        assert!(chunk.offset.unwrap_or(4) + chunk.length.unwrap_or(0) <= end);
+        let name = first.get_or_insert_with(|| chunk.column.clone());
+        same += usize::from(*name == chunk.column);
+    }
+    let named = first.map(|name| Chunks::new(rest.to_vec(), file, Some(name)).map_or(0, Iterator::count));
+    assert_eq!(named.unwrap_or(0), same);
+}
+
+/// The length that the header of a Parquet filter states is one of which a filter can be.
+fn check_parquet_len(data: &[u8]) {
+    if let Ok(len) = formats::parquet_len(&data[..data.len().min(32)])
+        && len == data.len() as u64
+    {
+        assert!(formats::detect(data, len).is_some_and(|format| format.name == "parquet"));
+    }
+}
+
+/// A file of ours is refused, or what it holds is saved as the same bytes; returns whether header and checksums are sound.
+fn check_container(data: &[u8]) -> bool {
+    let Ok(parsed) = ContainerIndex::new(data, Verify::Full) else { return false };
+    let most = data.len() as u64 + ROOM;
+    match parsed.header.variant {
+        FOREIGN => check_saved(BitFilter::from_file(data, most), data, |filter, out| {
+            filter.container().write_with(&filter.container().head().unwrap_or_default(), out)
+        }),
+        FOREIGN_STATIC => check_saved(StaticFilter::from_file(data, most), data, |filter, out| {
+            filter.container().write_with(&filter.container().head().unwrap_or_default(), out)
+        }),
+        REDISBLOOM => check_saved(dump::from_file::<Chain>(data, most), data, |filter, out| {
+            filter.container().write_with(&filter.container().head().unwrap_or_default(), out)
+        }),
+        REDISBLOOM_CUCKOO => check_saved(dump::from_file::<Cuckoo>(data, most), data, |filter, out| {
+            filter.container().write_with(&filter.container().head().unwrap_or_default(), out)
+        }),
+        _ => {}
+    }
+    true
+}
+
+fn check_saved<T>(read: Result<T, Error>, data: &[u8], save: impl Fn(&T, &mut Vec<u8>) -> std::io::Result<()>) {
+    match read {
+        // What else such a file has is left out: of the parameters of other structures, say.
+        Ok(filter) => assert!(collect_bytes(|out| save(&filter, out)).len() <= data.len() + 64),
+        Err(Error::Format(_) | Error::Memory(_)) => {}
+        Err(error) => panic!("another error: {error}"),
+    }
 }

@@ -27,7 +27,6 @@ MODULES = {
     "fullbloom.errors": "exceptions and warnings",
     "fullbloom.client": "clients of the service",
     "fullbloom.formats": "files of other programs",
-    "fullbloom.formats.bip158": "the compact filters of Bitcoin's blocks",
     "fullbloom.formats.parquet": "the filters in Parquet files",
     "fullbloom.engines.redis": "filters in Redis and Valkey",
     "fullbloom.engines.spark": "filters built and used by Spark",

@@ -22,7 +22,7 @@ def render_pages() -> dict[Path, str]:
     """Return the current text of the page."""
     cells = [
         [
-            f"`{row['name']}`" + (f", `{row['name']}-msb`" if row["bare"] else ""),
+            f"`{row['name']}`" + (f", `{row['twin']}`" if row["twin"] else ""),
             row["title"],
             ", ".join(f"`{name}`" for name in row["key_types"]),
             row["rule"],

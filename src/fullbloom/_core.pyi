@@ -30,16 +30,15 @@ __all__ = [
     "CandidateDuplicates", "CharacteristicSketch", "CompactApproximator", "CountingBloomFilter", "CuckooFilter",
     "DLeftCountingFilter", "DeletableBloomFilter", "DynamicCuckooFilter", "FilterBank", "FilterCascade",
     "ForeignCuckooFilter", "ForeignFilter", "ForeignScalableFilter", "ForeignStaticFilter", "GolombSet",
-    "InvertibleBloomFilter", "KeyBuffer", "KeyedRecords", "LastOccurrences", "LayeredBloomFilter", "PrefixFilter",
-    "QuotientFilter", "RatelessDecoder", "RatelessEncoder", "RetouchedBloomFilter", "RibbonFilter",
+    "InvertibleBloomFilter", "KeyBuffer", "KeyedRecords", "LastOccurrences", "LayeredBloomFilter", "ParquetChunks",
+    "PrefixFilter", "QuotientFilter", "RatelessDecoder", "RatelessEncoder", "RetouchedBloomFilter", "RibbonFilter",
     "RollingBloomFilter", "ScalableBloomFilter", "Selection", "SetDifference", "SignatureIndex", "SpatialBloomFilter",
     "SpectralBloomFilter", "StableBloomFilter", "StrataEstimator", "VariableIncrementFilter", "WireBatch", "WireCells",
     "WireCounterBatch", "WireCounterKeys", "WireCounters", "WireExchange", "WireKeys", "WireText", "XorFilter",
-    "ZoneFilter", "add_lines", "bip158_build", "bip158_count", "bip158_matches", "capacity_at", "check_lines",
-    "detect_foreign", "fast_paths", "force_isa", "foreign_formats", "foreign_positions", "format_numbers", "fpr_at",
-    "hash_key", "hash_many", "isa", "isas", "law", "layout_for", "layouts", "least_fpr", "loads", "open",
-    "parquet_chunks", "parquet_filter_len", "parquet_footer_len", "record_digests", "shapes_within", "size_for",
-    "variants", "watch_forks",
+    "ZoneFilter", "add_lines", "capacity_at", "check_lines", "detect_foreign", "fast_paths", "force_isa",
+    "foreign_formats", "foreign_positions", "format_numbers", "fpr_at", "hash_key", "hash_many", "isa", "isas", "law",
+    "layout_for", "layouts", "least_fpr", "loads", "open", "open_foreign", "parquet_filter_len", "parquet_footer_len",
+    "record_digests", "shapes_within", "size_for", "variants", "watch_forks",
 ]
 LINE_BYTES: Final[int]
 
@@ -288,11 +287,6 @@ class _ContainsMembersOf5:
         Cost: one hash and, in a large filter, some cache lines.
         """
 
-class _FingerprintBitsMembers:
-    @property
-    def fingerprint_bits(self, /) -> int:
-        """Bits of a fingerprint."""
-
 class _MappedMembers:
     @property
     def mapped(self, /) -> bool:
@@ -308,16 +302,9 @@ class _GeMembers:
     def __gt__(self, other: Self, /) -> bool: ...
     def __le__(self, other: Self, /) -> bool: ...
     def __lt__(self, other: Self, /) -> bool: ...
-    def intersection(self, /, *others: Self) -> Self:
-        """A new filter that finds every key that is in this filter and in all others, at the rate of its
-        operands: cells that other keys have set in both stay set.
-
-        num_added is an estimate, that of intersection_count. Raises IncompatibleFilters, naming every field in which
-        two differ.
-        """
     def intersection_count(self, /, other: Self) -> tuple[float, float]:
-        """Estimated number of keys in both, with its standard deviation; noise for a small overlap of large sets. (nan,
-        inf) when all cells of the union are set: the number is unknown then."""
+        """Estimated number of keys in both, with its standard deviation; noise for a small overlap of large sets.
+        (nan, inf) when all cells of the union are set: the number is unknown then."""
     def intersection_update(self, /, *others: Self) -> None:
         """As intersection, in this filter."""
     def isdisjoint(self, /, other: Self) -> bool:
@@ -349,15 +336,11 @@ class _ApproxCountMembers:
 class _DiscardMembers:
     def discard(self, key: Key, /) -> bool:
         """As remove, but returns True when the key was removed, False when remove raises KeyError."""
-    def remove(self, key: Key, /) -> None:
-        """Removes one occurrence of a key; KeyError when it was certainly never added or cannot be removed (a note then
-        says so), and nothing changes. Removing a key that was never added may remove others: see the class."""
 
 class _DiscardManyMembers:
     @overload
     def discard_many(self, /, keys: _Series) -> _Series:
-        """Discards many keys; takes what contains_many takes, skips nulls, returns results in the same container type.
-        """
+        """Discards many keys; takes what contains_many takes, skips nulls, returns results in the same container type."""
     @overload
     def discard_many(self, /, keys: Frame[_Series]) -> _Series: ...
     @overload
@@ -368,17 +351,15 @@ class _DiscardManyMembers:
     def discard_many(self, /, keys: ListedKeys) -> list[bool]: ...
     @overload
     def discard_many(self, /, keys: OtherColumns) -> Any: ...
-    def remove_many(self, /, keys: Keys) -> None:
-        """Removes many keys, one after the other; takes what contains_many takes, skips nulls, returns nothing.
 
-        Raises KeyError at the first that is absent or cannot be removed, with its number; those before it are removed.
-        Cost: a lookup and a removal per key.
+class _IntersectionMembers:
+    def intersection(self, /, *others: Self) -> Self:
+        """A new filter that finds every key that is in this filter and in all others, at the rate of its
+        operands: cells that other keys have set in both stay set.
+
+        num_added is an estimate, that of intersection_count. Raises IncompatibleFilters, naming every field in which
+        two differ.
         """
-
-class _MappedMembersOf4:
-    @property
-    def mapped(self, /) -> bool:
-        """True when the bits are in a mapped file."""
 
 class _PositionsMembers:
     def positions(self, key: Key, /) -> list[int]:
@@ -386,6 +367,19 @@ class _PositionsMembers:
 
         In the order of its probes, or from the first of a cache line to the last; docs/schemes.md has the rules. For
         comparing implementations. Cost: k probes and a list.
+        """
+
+class _RemoveMembers:
+    def remove(self, key: Key, /) -> None:
+        """Removes one occurrence of a key; KeyError when it was certainly never added or cannot be removed (a note
+        then says so), and nothing changes. Removing a key that was never added may remove others: see the class."""
+
+class _RemoveManyMembers:
+    def remove_many(self, /, keys: Keys) -> None:
+        """Removes many keys, one after the other; takes what contains_many takes, skips nulls, returns nothing.
+
+        Raises KeyError at the first that is absent or cannot be removed, with its number; those before it are removed.
+        Cost: a lookup and a removal per key.
         """
 
 class _UpdateMembersOf10:
@@ -396,16 +390,6 @@ class _UpdateMembersOf10:
         filter are added. Raises KeyTypeError for a filter that cannot be merged, IncompatibleFilters for one with other
         parameters. Cost: see docs/benchmarks.md.
         """
-
-class _ContainsMembersOf2:
-    def __contains__(self, key: Key, /) -> bool:
-        """True when the key was probably added, False when it certainly was not."""
-    @property
-    def largest(self, /) -> int:
-        """The largest value that is stored."""
-    @property
-    def num_hashes(self, /) -> int:
-        """Cells of a key, k."""
 
 class _CellBitsMembers:
     @property
@@ -426,6 +410,8 @@ class _AddMembersOf7:
         """
     def count(self, key: Key, /) -> int:
         """Estimated number of occurrences of a key; 0 when it was certainly never added."""
+
+class _CountManyMembers:
     @overload
     def count_many(self, /, keys: _Series) -> _Series:
         """One count per key, in the same container type; takes what contains_many takes, null counts null."""
@@ -487,17 +473,9 @@ class _NumBitsMembers:
     def num_hashes(self, /) -> int:
         """k."""
 
-class _StageCapacitiesMembers:
-    @property
-    def stage_capacities(self, /) -> list[int]:
-        """Keys of each stage, oldest first; a new one opens when all others are full."""
-    def stage_info(self, /) -> list[dict[str, Any]]:
-        """One info() dict per stage, oldest first."""
-    @property
-    def stages(self, /) -> int:
-        """Number of stages."""
-
-class _ReduceMembers:
+class _ExitMembers:
+    def __exit__(self, /, *args: object) -> None:
+        """Closes nothing: no file is open for writing, and a mapped one is released with the object."""
     def __reduce__(self, /) -> tuple[object, tuple[bytes]]:
         """Pickles as to_bytes(). With a secret it raises TypeError: a pickle must not contain the secret."""
     def copy(self, /) -> Self:
@@ -513,13 +491,9 @@ class _ReduceMembers:
     def to_bytes(self, /) -> bytes:
         """The bytes that save() writes to a file. A secret is not included: SecretError if it was not taken."""
 
-class _ContainsMembersOf4:
-    def __contains__(self, key: Key, /) -> bool: ...
-    @property
-    def format(self, /) -> str:
-        """Name of the format."""
-
-class _AddMembersOf2:
+class _BoolMembersOf2:
+    def __bool__(self, /) -> bool:
+        """True if a key is in it."""
     def add(self, /, key: Key) -> bool:
         """Adds a key: True if it was new. Raises KeyTypeError for a key that is not str or bytes, FilterFull."""
     def chunks(self, /) -> Iterator[tuple[int, bytes]]:
@@ -527,19 +501,8 @@ class _AddMembersOf2:
 
         Pieces are read as you consume them: copy() a filter that other threads change meanwhile.
         """
-    @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """One result per key, in the same container type: list for a list, NumPy for NumPy, Arrow for Arrow."""
-    @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
+    def clear(self, /) -> None:
+        """Removes all keys; what has grown is what it was at first."""
     @property
     def fill(self, /) -> float:
         """Share of set bits, or of slots in use, counted: O(nbytes)."""
@@ -565,11 +528,38 @@ class _AddMembersOf2:
     def to_foreign(self, /) -> bytes:
         """The pieces of the filter's dump, one after the other, as bytes."""
 
+class _ContainsMembersOf4:
+    def __contains__(self, key: Key, /) -> bool: ...
+    @overload
+    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
+        """One result per key, in the same container type: list for a list, NumPy for NumPy, Arrow for Arrow.
+
+        keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object that supports the Arrow
+        PyCapsule interface; null returns null. threads: how many may be used for columns; the GIL is released. Raises
+        KeyTypeError for a key of a type that the filter does not have.
+        """
+    @overload
+    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
+    @overload
+    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
+    @overload
+    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
+    @overload
+    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
+    @overload
+    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
+    @property
+    def format(self, /) -> str:
+        """Name of the format."""
+    @property
+    def key_type(self, /) -> str:
+        """The type of its keys."""
+
 class _AddManyMembers:
     @overload
     def add_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """Adds keys on one thread: one result per key, True if it was new, in the same container type; null returns
-        null."""
+        """Adds keys: one result per key, True if it was new, in the same container type; null returns null. threads:
+        as for update()."""
     @overload
     def add_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
     @overload
@@ -583,23 +573,15 @@ class _AddManyMembers:
     def fpr(self, /) -> float:
         """Model false-positive rate at the present fill: O(nbytes)."""
     def update(self, /, *keys: Keys, threads: int = 1) -> None:
-        """Adds all keys of each batch, on one thread. Nulls are skipped; keys before a refused one are added."""
+        """Adds all keys of each batch. Nulls are skipped; keys before a refused one are added.
+
+        threads: how many may hash keys of columns; one adds them.
+        """
 
 @final
 class AgingBloomFilter(
-    _BoolMembers,
-    _ContainsMembers,
-    _CopyMembers,
-    _ReprMembers,
-    _AddMembers,
-    _AdvanceMembers,
-    _BitsMembers,
-    _ClearMembers,
-    _ContainsHashedMembers,
-    _FillMembers,
-    _NbytesMembers,
-    _SeedMembers,
-    _UpdateMembers,
+    _BoolMembers, _ContainsMembers, _CopyMembers, _ReprMembers, _AddMembers, _AdvanceMembers, _BitsMembers,
+    _ClearMembers, _ContainsHashedMembers, _FillMembers, _NbytesMembers, _SeedMembers, _UpdateMembers,
 ):
     """A window over a stream: the last `capacity` distinct keys are never missed, older ones are forgotten after at
     most twice as many.
@@ -678,17 +660,8 @@ class ArrowColumn:
 
 @final
 class BinaryFuseFilter(
-    _BoolMembers,
-    _CopyMembers,
-    _ReprMembers,
-    _ContainsHashedMembers,
-    _FillMembers,
-    _NbytesMembers,
-    _SeedMembers,
-    _ContainsMembersOf5,
-    _FingerprintBitsMembers,
-    _MappedMembers,
-    _NumCellsMembers,
+    _BoolMembers, _CopyMembers, _ReprMembers, _ContainsHashedMembers, _FillMembers, _NbytesMembers, _SeedMembers,
+    _ContainsMembersOf5, _MappedMembers, _NumCellsMembers,
 ):
     """A static approximate set: built from all keys at once, the smallest filter for its speed.
 
@@ -750,6 +723,9 @@ class BinaryFuseFilter(
         memory: int | None = None,
     ) -> BinaryFuseFilter:
         """As build, of ready 64-bit hashes: what hash_many returns with the same seed and secret."""
+    @property
+    def fingerprint_bits(self, /) -> int:
+        """Bits of a fingerprint."""
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
@@ -774,24 +750,9 @@ class BinaryFuseFilter(
 
 @final
 class BitSet(
-    _BoolMembers,
-    _ContainsMembers,
-    _CopyMembers,
-    _ReprMembers,
-    _AddMembers,
-    _BitsMembers,
-    _ClearMembers,
-    _ContainsHashedMembers,
-    _FillMembers,
-    _NbytesMembers,
-    _SeedMembers,
-    _GeMembers,
-    _IorMembers,
-    _ApproxCountMembers,
-    _DiscardMembers,
-    _DiscardManyMembers,
-    _MappedMembersOf4,
-    _PositionsMembers,
+    _BoolMembers, _ContainsMembers, _CopyMembers, _ReprMembers, _AddMembers, _BitsMembers, _ClearMembers,
+    _ContainsHashedMembers, _FillMembers, _NbytesMembers, _SeedMembers, _GeMembers, _IorMembers, _ApproxCountMembers,
+    _DiscardMembers, _DiscardManyMembers, _IntersectionMembers, _PositionsMembers, _RemoveMembers, _RemoveManyMembers,
     _UpdateMembersOf10,
 ):
     """An exact set of whole numbers below `capacity`: one bit per number, no false positives.
@@ -846,6 +807,9 @@ class BitSet(
     ) -> BitSet:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
         filter of more than max_bytes; it does not grow beyond them either."""
+    @property
+    def mapped(self, /) -> bool:
+        """True when the bits are in a mapped file."""
     def merge(self, /, other: Self) -> None:
         """Merges another filter of this kind: the union: bitwise or.
 
@@ -891,23 +855,9 @@ class BitSet(
 
 @final
 class BloomFilter(
-    _BoolMembers,
-    _ContainsMembers,
-    _CopyMembers,
-    _ReprMembers,
-    _AddMembers,
-    _BitsMembers,
-    _ClearMembers,
-    _ContainsHashedMembers,
-    _FillMembers,
-    _NbytesMembers,
-    _SeedMembers,
-    _GeMembers,
-    _IorMembers,
-    _ApproxCountMembers,
-    _MappedMembersOf4,
-    _PositionsMembers,
-    _UpdateMembersOf10,
+    _BoolMembers, _ContainsMembers, _CopyMembers, _ReprMembers, _AddMembers, _BitsMembers, _ClearMembers,
+    _ContainsHashedMembers, _FillMembers, _NbytesMembers, _SeedMembers, _GeMembers, _IorMembers, _ApproxCountMembers,
+    _IntersectionMembers, _PositionsMembers, _UpdateMembersOf10,
 ):
     """An approximate set of keys: never misses a key that was added, and wrongly finds others at a rate of at most
     `fpr` while it holds at most `capacity` keys.
@@ -988,6 +938,9 @@ class BloomFilter(
     @property
     def layout(self, /) -> Literal["auto", "classic", "blocked", "split", "partitioned", "two-block"]:
         """The layout's name."""
+    @property
+    def mapped(self, /) -> bool:
+        """True when the bits are in a mapped file."""
     def merge(self, /, other: Self) -> None:
         """Merges another filter of this kind: bitwise or: the filter of the united keys, bit for bit.
 
@@ -1094,16 +1047,8 @@ class BloomFilter(
 
 @final
 class BloomierMap(
-    _BoolMembers,
-    _CopyMembers,
-    _ReprMembers,
-    _ContainsHashedMembers,
-    _FillMembers,
-    _NbytesMembers,
-    _SeedMembers,
-    _ContainsMembersOf5,
-    _MappedMembers,
-    _NumCellsMembers,
+    _BoolMembers, _CopyMembers, _ReprMembers, _ContainsHashedMembers, _FillMembers, _NbytesMembers, _SeedMembers,
+    _ContainsMembersOf5, _MappedMembers, _NumCellsMembers,
 ):
     """A static map from keys to numbers of 1 to 64 bits, which stores no keys: at most a fifth of the memory of a hash
     table.
@@ -1295,8 +1240,8 @@ class CandidateDuplicates:
     def collect(
         self, /, filter: _Filter, block: bytes | bytearray | memoryview, *, once: bool = False
     ) -> tuple[int, int]:
-        """First pass: adds the lines of `block` to `filter`; (lines, new lines). With `once`, known lines are not added
-        again: for structures in which copies take slots."""
+        """First pass: adds the lines of `block` to `filter`; (lines, new lines). With `once`, known lines are not
+        added again: for structures in which copies take slots."""
     def collect_keys(self, /, filter: _Filter, records: KeyedRecords, *, once: bool = False) -> int:
         """First pass: adds the keys of `records` to `filter`; how many were new. With `once`, known keys are not added
         again."""
@@ -1351,19 +1296,8 @@ class CharacteristicSketch:
 
 @final
 class CompactApproximator(
-    _BoolMembers,
-    _CopyMembers,
-    _ReprMembers,
-    _BitsMembers,
-    _ClearMembers,
-    _ContainsHashedMembers,
-    _FillMembers,
-    _NbytesMembers,
-    _SeedMembers,
-    _IorMembers,
-    _ApproxCountMembers,
-    _ContainsMembersOf2,
-    _CellBitsMembers,
+    _BoolMembers, _CopyMembers, _ReprMembers, _BitsMembers, _ClearMembers, _ContainsHashedMembers, _FillMembers,
+    _NbytesMembers, _SeedMembers, _IorMembers, _ApproxCountMembers, _CellBitsMembers,
 ):
     """An approximate map from keys to small numbers: its answers are never below the true value in the order of its
     lattice.
@@ -1392,6 +1326,8 @@ class CompactApproximator(
     >>> last.get("a"), last.get("c"), last.get("z")
     (11, 5, 0)
     """
+    def __contains__(self, key: Key, /) -> bool:
+        """True when the key was probably added, False when it certainly was not."""
     def __new__(
         cls,
         /,
@@ -1443,6 +1379,9 @@ class CompactApproximator(
     @overload
     def get_many(self, /, keys: OtherColumns) -> Any: ...
     @property
+    def largest(self, /) -> int:
+        """The largest value that is stored."""
+    @property
     def lattice(self, /) -> Literal["max", "min", "or"]:
         """How cells are joined: max, min or or."""
     def merge(self, /, other: Self) -> None:
@@ -1450,6 +1389,9 @@ class CompactApproximator(
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """
+    @property
+    def num_hashes(self, /) -> int:
+        """Cells of a key, k."""
     @staticmethod
     def open(
         path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
@@ -1480,26 +1422,10 @@ class CompactApproximator(
 
 @final
 class CountingBloomFilter(
-    _BoolMembers,
-    _ContainsMembers,
-    _CopyMembers,
-    _ReprMembers,
-    _BitsMembers,
-    _ClearMembers,
-    _ContainsHashedMembers,
-    _FillMembers,
-    _NbytesMembers,
-    _SeedMembers,
-    _GeMembers,
-    _IorMembers,
-    _ApproxCountMembers,
-    _DiscardManyMembers,
-    _PositionsMembers,
-    _UpdateMembersOf10,
-    _AddMembersOf7,
-    _CounterBitsMembers,
-    _DiscardMembersOf5,
-    _MergeMembers,
+    _BoolMembers, _ContainsMembers, _CopyMembers, _ReprMembers, _BitsMembers, _ClearMembers, _ContainsHashedMembers,
+    _FillMembers, _NbytesMembers, _SeedMembers, _GeMembers, _IorMembers, _ApproxCountMembers, _DiscardManyMembers,
+    _IntersectionMembers, _PositionsMembers, _RemoveManyMembers, _UpdateMembersOf10, _AddMembersOf7, _CountManyMembers,
+    _CounterBitsMembers, _DiscardMembersOf5, _MergeMembers,
 ):
     """A Bloom filter of counters: keys can be removed, and counted.
 
@@ -1564,8 +1490,8 @@ class CountingBloomFilter(
     @overload
     def contains_many_at_least(self, /, keys: OtherColumns, at_least: int) -> Any: ...
     def fpr_at_least(self, /, at_least: int) -> float:
-        """Rate at which contains(key, at_least=...) is wrong now for keys never added, if no key came twice. Counts the
-        counters in use: O(nbytes)."""
+        """Rate at which contains(key, at_least=...) is wrong now for keys never added, if no key came twice. Counts
+        the counters in use: O(nbytes)."""
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
@@ -1632,22 +1558,9 @@ class CountingBloomFilter(
 
 @final
 class CuckooFilter(
-    _BoolMembers,
-    _ContainsMembers,
-    _CopyMembers,
-    _ReprMembers,
-    _BitsMembers,
-    _ClearMembers,
-    _ContainsHashedMembers,
-    _FillMembers,
-    _NbytesMembers,
-    _SeedMembers,
-    _FingerprintBitsMembers,
-    _IorMembers,
-    _DiscardManyMembers,
-    _UpdateMembersOf10,
-    _AddMembersOf7,
-    _DiscardMembersOf5,
+    _BoolMembers, _ContainsMembers, _CopyMembers, _ReprMembers, _BitsMembers, _ClearMembers, _ContainsHashedMembers,
+    _FillMembers, _NbytesMembers, _SeedMembers, _IorMembers, _DiscardManyMembers, _RemoveManyMembers,
+    _UpdateMembersOf10, _AddMembersOf7, _CountManyMembers, _DiscardMembersOf5,
 ):
     """An approximate multiset of keys that takes keys out again: a table of fingerprints, two buckets a key.
 
@@ -1693,6 +1606,9 @@ class CuckooFilter(
     @property
     def bucket_size(self, /) -> int:
         """Fingerprints per bucket."""
+    @property
+    def fingerprint_bits(self, /) -> int:
+        """Bits of a fingerprint."""
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
@@ -1753,22 +1669,9 @@ class CuckooFilter(
 
 @final
 class DLeftCountingFilter(
-    _BoolMembers,
-    _ContainsMembers,
-    _CopyMembers,
-    _ReprMembers,
-    _BitsMembers,
-    _ClearMembers,
-    _ContainsHashedMembers,
-    _FillMembers,
-    _NbytesMembers,
-    _SeedMembers,
-    _MappedMembers,
-    _IorMembers,
-    _DiscardManyMembers,
-    _UpdateMembersOf10,
-    _AddMembersOf7,
-    _DiscardMembersOf5,
+    _BoolMembers, _ContainsMembers, _CopyMembers, _ReprMembers, _BitsMembers, _ClearMembers, _ContainsHashedMembers,
+    _FillMembers, _NbytesMembers, _SeedMembers, _MappedMembers, _IorMembers, _DiscardManyMembers, _RemoveManyMembers,
+    _UpdateMembersOf10, _AddMembersOf7, _CountManyMembers, _DiscardMembersOf5,
 ):
     """A counting filter of fingerprints in d sub-tables: exact removal and counts, in two fifths of the space of a
     counting Bloom filter.
@@ -1870,24 +1773,9 @@ class DLeftCountingFilter(
 
 @final
 class DeletableBloomFilter(
-    _BoolMembers,
-    _ContainsMembers,
-    _CopyMembers,
-    _ReprMembers,
-    _AddMembers,
-    _BitsMembers,
-    _ClearMembers,
-    _ContainsHashedMembers,
-    _FillMembers,
-    _NbytesMembers,
-    _SeedMembers,
-    _IorMembers,
-    _ApproxCountMembers,
-    _DiscardMembers,
-    _DiscardManyMembers,
-    _MappedMembersOf4,
-    _PositionsMembers,
-    _UpdateMembersOf10,
+    _BoolMembers, _ContainsMembers, _CopyMembers, _ReprMembers, _AddMembers, _BitsMembers, _ClearMembers,
+    _ContainsHashedMembers, _FillMembers, _NbytesMembers, _SeedMembers, _IorMembers, _ApproxCountMembers,
+    _DiscardMembers, _DiscardManyMembers, _PositionsMembers, _RemoveMembers, _RemoveManyMembers, _UpdateMembersOf10,
     _NumBitsMembers,
 ):
     """A Bloom filter from which most keys can be removed: one bit per region records where keys collided.
@@ -1937,6 +1825,9 @@ class DeletableBloomFilter(
     ) -> DeletableBloomFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
         filter of more than max_bytes; it does not grow beyond them either."""
+    @property
+    def mapped(self, /) -> bool:
+        """True when the bits are in a mapped file."""
     def merge(self, /, other: Self) -> None:
         """Merges another filter of this kind: bitwise or of bits and flags; a bit set in both flags its region, so
         fewer keys can be removed afterwards.
@@ -1973,8 +1864,8 @@ class DeletableBloomFilter(
     def regions(self, /) -> int:
         """Number of regions."""
     def union(self, /, *others: Self) -> Self:
-        """A new filter of this one and all others: bitwise or of bits and flags; a bit set in both flags its region,
-        so fewer keys can be removed afterwards.
+        """A new filter of this one and all others: bitwise or of bits and flags; a bit set in both flags its region, so
+        fewer keys can be removed afterwards.
 
         num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
         IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate, less three
@@ -2001,23 +1892,9 @@ class DeletableBloomFilter(
 
 @final
 class DynamicCuckooFilter(
-    _BoolMembers,
-    _ContainsMembers,
-    _CopyMembers,
-    _ReprMembers,
-    _ClearMembers,
-    _ContainsHashedMembers,
-    _FillMembers,
-    _NbytesMembers,
-    _SeedMembers,
-    _FingerprintBitsMembers,
-    _MappedMembers,
-    _IorMembers,
-    _DiscardManyMembers,
-    _UpdateMembersOf10,
-    _AddMembersOf7,
-    _DiscardMembersOf5,
-    _StageCapacitiesMembers,
+    _BoolMembers, _ContainsMembers, _CopyMembers, _ReprMembers, _ClearMembers, _ContainsHashedMembers, _FillMembers,
+    _NbytesMembers, _SeedMembers, _MappedMembers, _IorMembers, _DiscardManyMembers, _RemoveManyMembers,
+    _UpdateMembersOf10, _AddMembersOf7, _CountManyMembers, _DiscardMembersOf5,
 ):
     """A cuckoo filter that grows: stages of one shape, opened as keys come, with removal and counts.
 
@@ -2078,6 +1955,9 @@ class DynamicCuckooFilter(
         >>> f.compact(), f.stages, 2999 in f
         (1, 2, True)
         """
+    @property
+    def fingerprint_bits(self, /) -> int:
+        """Bits of a fingerprint."""
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
@@ -2125,6 +2005,14 @@ class DynamicCuckooFilter(
         the constructor and update() raise; warns CapacityWarning if there are more keys than capacity. Cost: that of
         update().
         """
+    @property
+    def stage_capacities(self, /) -> list[int]:
+        """Keys of each stage, oldest first; a new one opens when all others are full."""
+    def stage_info(self, /) -> list[dict[str, Any]]:
+        """One info() dict per stage, oldest first."""
+    @property
+    def stages(self, /) -> int:
+        """Number of stages."""
     def union(self, /, *others: Self) -> Self:
         """A new filter of this one and all others: the fingerprints of both, stored again, with any numbers of stages;
         FilterFull when they do not fit.
@@ -2135,7 +2023,7 @@ class DynamicCuckooFilter(
         """
 
 @final
-class FilterBank(_CopyMembers, _ReprMembers, _SeedMembers, _ReduceMembers):
+class FilterBank(_CopyMembers, _ReprMembers, _SeedMembers, _ExitMembers):
     """Millions of small Bloom filters, one per owner (a user, a tenant, a block), in one memory or one mapped file.
 
     capacity: keys of an owner, up to which its rate of false positives is at most fpr. max_fpr: bound on the rate of an
@@ -2161,8 +2049,8 @@ class FilterBank(_CopyMembers, _ReprMembers, _SeedMembers, _ReduceMembers):
     """
     def __bool__(self, /) -> bool: ...
     def __contains__(self, pair: Any, /) -> bool:
-        """True when the key of a pair (owner, key) was probably added for the owner, False when it certainly was not.
-        """
+        """True when the key of a pair (owner, key) was probably added for the owner, False when it certainly was not."""
+    def __enter__(self, /) -> FilterBank: ...
     def __len__(self, /) -> int:
         """Number of owners."""
     def __new__(
@@ -2330,8 +2218,8 @@ class FilterBank(_CopyMembers, _ReprMembers, _SeedMembers, _ReduceMembers):
     ) -> FilterBank:
         """Opens a file that save() wrote, mapped read-only; copy() it to change it.
 
-        verify "header" checks lengths and tables, "full" every byte. max_bytes: as for from_bytes(). Filters of
-        RedisBloom are read into memory. Raises FormatError, OSError, FilterMemoryError.
+        verify "header" checks lengths and tables, "full" every byte. max_bytes: as for from_bytes(). Raises
+        FormatError, OSError, FilterMemoryError.
         """
     def owners(self, /) -> list[int]:
         """The hashes of all owners (see hash_key), in the order of their table: their names are not stored."""
@@ -2512,7 +2400,8 @@ class FilterCascade(_BoolMembers, _CopyMembers, _ReprMembers, _FillMembers, _Nby
 
 @final
 class ForeignCuckooFilter(
-    _CopyMembers, _ReprMembers, _ReduceMembers, _ContainsMembersOf4, _AddMembersOf2, _AddManyMembers
+    _CopyMembers, _ReprMembers, _DiscardMembers, _DiscardManyMembers, _CountManyMembers, _ExitMembers, _BoolMembersOf2,
+    _ContainsMembersOf4, _AddManyMembers,
 ):
     """A cuckoo filter of RedisBloom (CF.*) in this process, byte for byte: it answers, grows and is dumped as there.
 
@@ -2521,12 +2410,20 @@ class ForeignCuckooFilter(
 
     >>> from fullbloom import ForeignCuckooFilter
     >>> seen = ForeignCuckooFilter(1000)
-    >>> seen.add("x"), seen.remove("x"), "x" in seen
+    >>> seen.add("x"), seen.discard("x"), "x" in seen
     (True, True, False)
     """
+    def __enter__(self, /) -> ForeignCuckooFilter: ...
     def __new__(
         cls, /, capacity: int, *, bucket_size: int = ..., iterations: int = ..., expansion: int = ...
     ) -> ForeignCuckooFilter: ...
+    def approx_count(self, /) -> tuple[float, float]:
+        """Slots in use, each of which has a key, and the deviation, 0: O(nbytes). num_added is the program's count."""
+    @property
+    def capacity(self, /) -> int:
+        """Slots of all tables."""
+    def convert(self, /, format: str) -> Self:
+        """The filter as one of another format, which only its own is: it is a copy. Raises IncompatibleFilters."""
     def count(self, /, key: Key) -> int:
         """How often a key was added, as CF.COUNT: never too low."""
     @staticmethod
@@ -2550,8 +2447,9 @@ class ForeignCuckooFilter(
     ) -> ForeignCuckooFilter:
         """The filter in `data`, the pieces of a dump one after the other: the header, then all layers or tables.
 
-        max_bytes: a larger filter is refused. Every length is compared with the bytes that are there before anything is
-        allocated. Raises FormatError, naming format and field, FilterMemoryError.
+        max_bytes: a larger filter is refused, now and when it grows; without it, a step of its growth takes at most 32
+        times the bytes before it, since the factor is a number in the dump. Every length is compared with the bytes
+        that are there before anything is allocated. Raises FormatError, naming format and field, FilterMemoryError.
         """
     @staticmethod
     def open(
@@ -2564,28 +2462,23 @@ class ForeignCuckooFilter(
     ) -> ForeignCuckooFilter:
         """Opens a file that save() wrote, mapped read-only; copy() it to change it.
 
-        verify "header" checks lengths and tables, "full" every byte. max_bytes: as for from_bytes(). Filters of
-        RedisBloom are read into memory. Raises FormatError, OSError, FilterMemoryError.
+        verify "header" checks lengths and tables, "full" every byte. max_bytes: as for from_bytes(). Raises
+        FormatError, OSError, FilterMemoryError.
         """
     @staticmethod
     def open_foreign(
         path: str | bytes | os.PathLike[str] | os.PathLike[bytes], *, max_bytes: int | None = None
     ) -> ForeignCuckooFilter:
-        """The filter in the file at `path`, which has the bytes of to_foreign(). It is read once."""
-    def remove(self, /, key: Key) -> bool:
-        """Removes a key once, as CF.DEL: True if it was there. Removing a key that was never added may remove another
-        one."""
+        """The filter in the file at `path`, which has the bytes of to_foreign(). It is read once; otherwise as
+        from_foreign()."""
+    def remove(self, key: Key, /) -> None:
+        """Removes a key once, as CF.DEL; KeyError if it was certainly never added. Removing a key that was never added
+        may remove another one."""
 
 @final
 class ForeignFilter(
-    _CopyMembers,
-    _ReprMembers,
-    _FillMembers,
-    _IorMembers,
-    _NumBitsMembers,
-    _ReduceMembers,
-    _ContainsMembersOf4,
-    _AddManyMembers,
+    _CopyMembers, _ReprMembers, _FillMembers, _GeMembers, _IorMembers, _NumBitsMembers, _ExitMembers,
+    _ContainsMembersOf4, _AddManyMembers,
 ):
     """A Bloom filter in the format of another program, bit for bit: what that program wrote continues here, and back.
 
@@ -2601,6 +2494,11 @@ class ForeignFilter(
     >>> ForeignFilter.from_foreign(seen.to_foreign(), key_type="utf-8") == seen
     True
     """
+    def __and__(self, other: Self, /) -> ForeignFilter: ...
+    def __bool__(self, /) -> bool:
+        """True if a bit is set."""
+    def __enter__(self, /) -> ForeignFilter: ...
+    def __iand__(self, other: Self, /) -> Self: ...
     def __new__(
         cls, /, format: str, capacity: int, fpr: float = ..., *, key_type: str | None = None, seed: int = 0
     ) -> ForeignFilter: ...
@@ -2609,30 +2507,19 @@ class ForeignFilter(
         filter."""
     def approx_count(self, /) -> tuple[float, float]:
         """Estimated number of keys, and its standard deviation, from the set bits: O(nbytes)."""
-    def clear(self, /) -> None:
-        """Removes all keys. Raises ReadOnlyFilter for a mapped filter."""
-    @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """One result per key, in the same container type: list for a list, NumPy for NumPy, Arrow for Arrow.
+    def bits(self, /, *, max_bytes: int = 2097152) -> memoryview:
+        """The bits as a read-only memoryview of a copy, an item of 0 or 1 for each; item i is the bit that positions()
+        numbers i.
 
-        keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object that supports the Arrow
-        PyCapsule interface; null returns null. threads: how many may be used for columns; the GIL is released. Raises
-        KeyTypeError for a key of a type that the filter does not have.
+        For small filters: FilterMemoryError if nbytes exceeds max_bytes, 2 MiB by default.
 
         >>> from fullbloom import ForeignFilter
-        >>> ForeignFilter("spark", 1000).contains_many(["a", 1])
-        [False, False]
+        >>> seen = ForeignFilter.with_shape("md5-double", 100, 3)
+        >>> seen.add("ada"), sum(seen.bits()) == len(seen.positions("ada"))
+        (True, True)
         """
-    @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
+    def clear(self, /) -> None:
+        """Removes all keys. Raises ReadOnlyFilter for a mapped filter."""
     def convert(self, /, format: str) -> Self:
         """The filter as one of another format, whose keys must set the same bits.
 
@@ -2658,18 +2545,20 @@ class ForeignFilter(
         key_type: str | None = None,
         num_bits: int | None = None,
         num_hashes: int | None = None,
+        order: str | None = None,
         max_bytes: int | None = None,
     ) -> ForeignFilter:
         """The filter in `data`, the bytes that its program wrote.
 
         format: detected if it is None: the lengths that the bytes state fit in one format at most. key_type: required
-        where the format does not record it. num_bits, num_hashes: required for formats of bits alone. max_bytes: a
-        larger filter is refused. Every length is compared with the bytes that are there before anything is allocated.
-        Raises FormatError, naming format and field, ParameterError, FilterMemoryError.
+        where the format does not record it. num_bits, num_hashes: required for formats of bits alone; order: "lsb" or
+        "msb", whichever bit of their bytes is the first. max_bytes: a larger filter is refused. Every length is
+        compared with the bytes that are there before anything is allocated. Raises FormatError, naming format and
+        field, ParameterError, FilterMemoryError.
         """
-    @property
-    def key_type(self, /) -> str:
-        """The type of its keys."""
+    def intersection(self, /, *others: Self) -> Self:
+        """A new filter that finds every key of this filter and all others, at the rate of its operands: bits that
+        other keys have set in both stay set. Raises IncompatibleFilters."""
     def merge(self, /, other: Self) -> None:
         """Merges another filter of the same format and shape: the union of both.
 
@@ -2689,8 +2578,8 @@ class ForeignFilter(
     ) -> ForeignFilter:
         """Opens a file that save() wrote, mapped read-only; copy() it to change it.
 
-        verify "header" checks lengths and tables, "full" every byte. max_bytes: as for from_bytes(). Filters of
-        RedisBloom are read into memory. Raises FormatError, OSError, FilterMemoryError.
+        verify "header" checks lengths and tables, "full" every byte. max_bytes: as for from_bytes(). Raises
+        FormatError, OSError, FilterMemoryError.
         """
     @staticmethod
     def open_foreign(
@@ -2700,10 +2589,14 @@ class ForeignFilter(
         key_type: str | None = None,
         num_bits: int | None = None,
         num_hashes: int | None = None,
+        order: str | None = None,
         max_bytes: int | None = None,
     ) -> ForeignFilter:
         """The filter in the file at `path`, as its program wrote it. The file is read once; otherwise as
         from_foreign()."""
+    def positions(self, key: Key, /) -> list[int]:
+        """The bits that a key sets, each once, in the order in which its program computes them; whether or not it was
+        added."""
     @property
     def rule(self, /) -> str:
         """How a key sets bits, in words."""
@@ -2712,6 +2605,8 @@ class ForeignFilter(
         """Seed of the hash; 0 in formats without one."""
     def to_foreign(self, /) -> bytes:
         """The bytes that the filter's program writes and reads."""
+    def union(self, /, *others: Self) -> Self:
+        """A new filter of this one and all others, which have its format and shape. Raises IncompatibleFilters."""
     @staticmethod
     def with_shape(
         format: str, num_bits: int, num_hashes: int, *, key_type: str | None = None, seed: int = 0
@@ -2723,7 +2618,7 @@ class ForeignFilter(
 
 @final
 class ForeignScalableFilter(
-    _CopyMembers, _ReprMembers, _ReduceMembers, _ContainsMembersOf4, _AddMembersOf2, _AddManyMembers
+    _CopyMembers, _ReprMembers, _IorMembers, _ExitMembers, _BoolMembersOf2, _ContainsMembersOf4, _AddManyMembers,
 ):
     """A Bloom filter of RedisBloom (BF.*) in this process, bit for bit: it answers, grows and is dumped as there.
 
@@ -2738,6 +2633,7 @@ class ForeignScalableFilter(
     >>> [(number, len(piece)) for number, piece in seen.chunks()]
     [(1, 73), (145, 144)]
     """
+    def __enter__(self, /) -> ForeignScalableFilter: ...
     def __new__(
         cls, /, capacity: int, fpr: float = ..., *, expansion: int = ..., scaling: bool = ...
     ) -> ForeignScalableFilter: ...
@@ -2747,6 +2643,8 @@ class ForeignScalableFilter(
     @property
     def capacity(self, /) -> int:
         """Keys that all layers are sized for."""
+    def convert(self, /, format: str) -> Self:
+        """The filter as one of another format, which only its own is: it is a copy. Raises IncompatibleFilters."""
     @property
     def expansion(self, /) -> int | None:
         """The factor between the capacities of two layers, or None if it does not grow."""
@@ -2771,8 +2669,16 @@ class ForeignScalableFilter(
     ) -> ForeignScalableFilter:
         """The filter in `data`, the pieces of a dump one after the other: the header, then all layers or tables.
 
-        max_bytes: a larger filter is refused. Every length is compared with the bytes that are there before anything is
-        allocated. Raises FormatError, naming format and field, FilterMemoryError.
+        max_bytes: a larger filter is refused, now and when it grows; without it, a step of its growth takes at most 32
+        times the bytes before it, since the factor is a number in the dump. Every length is compared with the bytes
+        that are there before anything is allocated. Raises FormatError, naming format and field, FilterMemoryError.
+        """
+    def merge(self, /, other: Self) -> None:
+        """Merges another filter whose layers have the same shapes, as far as both have them: bitwise or, layer by
+        layer.
+
+        It finds the keys of both; num_added is estimated from the bits. Raises IncompatibleFilters, naming the fields
+        in which the two differ; then nothing changed. Raises FilterMemoryError.
         """
     @staticmethod
     def open(
@@ -2785,29 +2691,22 @@ class ForeignScalableFilter(
     ) -> ForeignScalableFilter:
         """Opens a file that save() wrote, mapped read-only; copy() it to change it.
 
-        verify "header" checks lengths and tables, "full" every byte. max_bytes: as for from_bytes(). Filters of
-        RedisBloom are read into memory. Raises FormatError, OSError, FilterMemoryError.
+        verify "header" checks lengths and tables, "full" every byte. max_bytes: as for from_bytes(). Raises
+        FormatError, OSError, FilterMemoryError.
         """
     @staticmethod
     def open_foreign(
         path: str | bytes | os.PathLike[str] | os.PathLike[bytes], *, max_bytes: int | None = None
     ) -> ForeignScalableFilter:
-        """The filter in the file at `path`, which has the bytes of to_foreign(). It is read once."""
+        """The filter in the file at `path`, which has the bytes of to_foreign(). It is read once; otherwise as
+        from_foreign()."""
 
 @final
-class ForeignStaticFilter(
-    _CopyMembers,
-    _ReprMembers,
-    _NbytesMembers,
-    _FingerprintBitsMembers,
-    _NumCellsMembers,
-    _ReduceMembers,
-    _ContainsMembersOf4,
-):
+class ForeignStaticFilter(_CopyMembers, _ReprMembers, _NbytesMembers, _ExitMembers, _ContainsMembersOf4):
     """A static filter in the format of another program: built of all its keys at once, it takes no more.
 
-    Formats: "xor8", "xor16", "fuse8" and "fuse16" of xor_singleheader and pyfusefilter. build() creates one of keys,
-    from_foreign() reads the bytes of that program, to_foreign() writes them. Keys are hashed by the program's rule.
+    Formats: those of this class in fullbloom.formats.rows(). build() creates one of keys, from_foreign() reads the
+    bytes of that program, to_foreign() writes them. Keys are hashed by the program's rule.
 
     >>> from fullbloom import ForeignStaticFilter
     >>> seen = ForeignStaticFilter.build("fuse8", ["ada", "alan"], key_type="str")
@@ -2816,31 +2715,32 @@ class ForeignStaticFilter(
     >>> ForeignStaticFilter.from_foreign(seen.to_foreign(), key_type="str") == seen
     True
     """
+    def __bool__(self, /) -> bool:
+        """True if it was built of any key."""
+    def __enter__(self, /) -> ForeignStaticFilter: ...
+    def approx_count(self, /) -> tuple[float, float]:
+        """Number of keys, and its standard deviation: the recorded one, or that for which its program allocates so
+        many cells."""
     @staticmethod
-    def build(format: str, keys: Keys, *, key_type: str | None = None) -> ForeignStaticFilter:
+    def build(
+        format: str, keys: Keys, *, key_type: str | None = None, block_hash: bytes | None = None
+    ) -> ForeignStaticFilter:
         """The filter of `keys`, in any container that batches take; nulls are skipped, repeated keys count once.
 
-        format: "xor8", "xor16", "fuse8" or "fuse16"; the number is the bits of a fingerprint, and the rate 2**-8 or
-        2**-16. key_type: "str" for keys as pyfusefilter takes them (str, and int as its digits), "uint64" for those of
-        the C functions (integers, or ready hashes). The order of keys changes nothing. Costs 25 bytes of memory a key
-        meanwhile. Raises ParameterError, KeyTypeError, FilterMemoryError.
+        format: one of this class. key_type: the type of its keys, where the format has several: "str" as pyfusefilter
+        takes them (str, and int as its digits), "uint64" for those of the C functions (integers, or ready hashes).
+        block_hash: the 32 bytes of the hash of the block, in the order of the network protocol, for a filter of a
+        block. The order of keys changes nothing. Costs up to 25 bytes of memory a key meanwhile. Raises ParameterError,
+        KeyTypeError, FilterMemoryError.
         """
-    @overload
-    def contains_many(self, /, keys: _Series, *, threads: int = 1) -> _Series:
-        """One result per key, in the same container type: list for a list, NumPy for NumPy, Arrow for Arrow.
-
-        keys, threads: as for ForeignFilter.contains_many(). The GIL is released. Raises KeyTypeError.
-        """
-    @overload
-    def contains_many(self, /, keys: Frame[_Series], *, threads: int = 1) -> _Series: ...
-    @overload
-    def contains_many(self, /, keys: ArrowArray, *, threads: int = 1) -> ArrowArray: ...
-    @overload
-    def contains_many(self, /, keys: NumPyArray, *, threads: int = 1) -> NDArray[np.bool_]: ...
-    @overload
-    def contains_many(self, /, keys: ListedKeys, *, threads: int = 1) -> list[bool]: ...
-    @overload
-    def contains_many(self, /, keys: OtherColumns, *, threads: int = 1) -> Any: ...
+    def convert(self, /, format: str) -> Self:
+        """The filter as one of another format, which only its own is: it is a copy. Raises IncompatibleFilters."""
+    @property
+    def fill(self, /) -> float:
+        """Keys per cell; 1.0 in formats that have no free cells."""
+    @property
+    def fingerprint_bits(self, /) -> int | None:
+        """Bits of a fingerprint; None in formats of other contents."""
     def fpr(self, /) -> float:
         """Rate of false positives."""
     @staticmethod
@@ -2855,19 +2755,20 @@ class ForeignStaticFilter(
         format: str | None = None,
         *,
         key_type: str | None = None,
+        block_hash: bytes | None = None,
         max_bytes: int | None = None,
     ) -> ForeignStaticFilter:
         """The filter in `data`, the bytes that its program wrote.
 
-        format: detected if it is None. key_type: as for build(); the bytes do not record it. max_bytes: a larger filter
-        is refused. Every length is compared with the bytes that are there before anything is allocated. Raises
-        FormatError, naming format and field, ParameterError, FilterMemoryError.
+        format: detected if it is None. key_type, block_hash: as for build(); the bytes do not record them. max_bytes: a
+        larger filter is refused. Every length is compared with the bytes that are there before anything is allocated.
+        Raises FormatError, naming format and field, ParameterError, FilterMemoryError.
         """
     def info(self, /) -> dict[str, Any]:
         """Parameters, as a dict of plain values."""
     @property
-    def key_type(self, /) -> str:
-        """The type of its keys."""
+    def num_cells(self, /) -> int | None:
+        """Number of cells; None in formats of other contents."""
     @property
     def num_keys(self, /) -> int | None:
         """Number of keys that it was built of; None in formats that do not record it."""
@@ -2882,8 +2783,8 @@ class ForeignStaticFilter(
     ) -> ForeignStaticFilter:
         """Opens a file that save() wrote, mapped read-only; copy() it to change it.
 
-        verify "header" checks lengths and tables, "full" every byte. max_bytes: as for from_bytes(). Filters of
-        RedisBloom are read into memory. Raises FormatError, OSError, FilterMemoryError.
+        verify "header" checks lengths and tables, "full" every byte. max_bytes: as for from_bytes(). Raises
+        FormatError, OSError, FilterMemoryError.
         """
     @staticmethod
     def open_foreign(
@@ -2891,6 +2792,7 @@ class ForeignStaticFilter(
         format: str | None = None,
         *,
         key_type: str | None = None,
+        block_hash: bytes | None = None,
         max_bytes: int | None = None,
     ) -> ForeignStaticFilter:
         """The filter in the file at `path`, as its program wrote it. The file is read once; otherwise as
@@ -2899,22 +2801,15 @@ class ForeignStaticFilter(
     def rule(self, /) -> str:
         """How a key selects cells, in words."""
     @property
-    def seed(self, /) -> int:
-        """The seed with which its keys could be solved."""
+    def seed(self, /) -> int | None:
+        """The seed with which its keys could be solved; None in formats of other contents."""
     def to_foreign(self, /) -> bytes:
         """The bytes that the filter's program writes and reads."""
 
 @final
 class GolombSet(
-    _BoolMembers,
-    _CopyMembers,
-    _ReprMembers,
-    _ContainsHashedMembers,
-    _FillMembers,
-    _NbytesMembers,
-    _SeedMembers,
-    _ContainsMembersOf5,
-    _IorMembers,
+    _BoolMembers, _CopyMembers, _ReprMembers, _ContainsHashedMembers, _FillMembers, _NbytesMembers, _SeedMembers,
+    _ContainsMembersOf5, _IorMembers,
 ):
     """A static approximate set, stored as a compressed sorted list: of any rate, and two of them can be merged.
 
@@ -2994,8 +2889,8 @@ class GolombSet(
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
         filter of more than max_bytes; it does not grow beyond them either."""
     def intersection(self, /, *others: Self) -> Self:
-        """A new set of the values that this one and all others have: it holds every common key, and of the others
-        those that each set finds, at the product of their rates. The bytes are those of the set of the common values.
+        """A new set of the values that this one and all others have: it holds every common key, and of the others those
+        that each set finds, at the product of their rates. The bytes are those of the set of the common values.
 
         Raises IncompatibleFilters, naming every field in which two differ, as capacity. Cost: one pass over each, some
         30 ns a value, and one more to count.
@@ -3070,23 +2965,9 @@ class GolombSet(
 
 @final
 class InvertibleBloomFilter(
-    _BoolMembers,
-    _ContainsMembers,
-    _CopyMembers,
-    _ReprMembers,
-    _AddMembers,
-    _ClearMembers,
-    _ContainsHashedMembers,
-    _FillMembers,
-    _NbytesMembers,
-    _SeedMembers,
-    _MappedMembers,
-    _NumCellsMembers,
-    _IorMembers,
-    _DiscardMembers,
-    _DiscardManyMembers,
-    _PositionsMembers,
-    _UpdateMembersOf10,
+    _BoolMembers, _ContainsMembers, _CopyMembers, _ReprMembers, _AddMembers, _ClearMembers, _ContainsHashedMembers,
+    _FillMembers, _NbytesMembers, _SeedMembers, _MappedMembers, _NumCellsMembers, _IorMembers, _DiscardMembers,
+    _DiscardManyMembers, _PositionsMembers, _RemoveMembers, _RemoveManyMembers, _UpdateMembersOf10,
 ):
     """A table of sums of keys: the difference of two tables lists the keys in which their sets differ.
 
@@ -3266,19 +3147,8 @@ class LastOccurrences:
 
 @final
 class LayeredBloomFilter(
-    _BoolMembers,
-    _ContainsMembers,
-    _CopyMembers,
-    _ReprMembers,
-    _BitsMembers,
-    _ClearMembers,
-    _ContainsHashedMembers,
-    _FillMembers,
-    _NbytesMembers,
-    _SeedMembers,
-    _UpdateMembers,
-    _ApproxCountMembers,
-    _AddMembersOf7,
+    _BoolMembers, _ContainsMembers, _CopyMembers, _ReprMembers, _BitsMembers, _ClearMembers, _ContainsHashedMembers,
+    _FillMembers, _NbytesMembers, _SeedMembers, _UpdateMembers, _ApproxCountMembers, _AddMembersOf7, _CountManyMembers,
 ):
     """Layers of Bloom filters that count repeats: adding puts a key into the first layer that lacks it, and its depth
     is the number of leading layers that hold it.
@@ -3312,8 +3182,7 @@ class LayeredBloomFilter(
         secret: bytes | bool | None = None,
     ) -> LayeredBloomFilter: ...
     def depth(self, key: Key, /) -> int:
-        """Leading layers that hold the key: 0 when it was certainly never added, never below min(times added, layers).
-        """
+        """Leading layers that hold the key: 0 when it was certainly never added, never below min(times added, layers)."""
     @overload
     def depth_many(self, /, keys: _Series) -> _Series:
         """One depth per key, in the same container type; takes what contains_many takes."""
@@ -3372,18 +3241,24 @@ class LayeredBloomFilter(
         """
 
 @final
+class ParquetChunks:
+    """The columns of all row groups of a Parquet file, or the one with a name, each created as the iterator reaches it.
+
+    An item is (row group, rows, column, physical type, offset and length of the filter or None, whether it is
+    encrypted).
+    """
+    def __iter__(self, /) -> ParquetChunks: ...
+    def __new__(cls, /, footer: bytes, size: int, column: str | None = None) -> ParquetChunks:
+        """Those of a file of `size` bytes with this footer, all of which is checked."""
+    def __next__(self, /) -> tuple[int, int, str, str, int | None, int | None, bool]: ...
+    @property
+    def end(self, /) -> int:
+        """First byte of the footer in the file: filters end before it."""
+
+@final
 class PrefixFilter(
-    _BoolMembers,
-    _ContainsMembers,
-    _CopyMembers,
-    _ReprMembers,
-    _AddMembers,
-    _ClearMembers,
-    _ContainsHashedMembers,
-    _FillMembers,
-    _NbytesMembers,
-    _SeedMembers,
-    _UpdateMembers,
+    _BoolMembers, _ContainsMembers, _CopyMembers, _ReprMembers, _AddMembers, _ClearMembers, _ContainsHashedMembers,
+    _FillMembers, _NbytesMembers, _SeedMembers, _UpdateMembers,
 ):
     """An approximate set of keys that only grows: bins of 25 fingerprints, one bin a key, and a small spare filter for
     the 6 % of keys whose bin is full.
@@ -3461,20 +3336,9 @@ class PrefixFilter(
 
 @final
 class QuotientFilter(
-    _BoolMembers,
-    _ContainsMembers,
-    _CopyMembers,
-    _ReprMembers,
-    _ClearMembers,
-    _ContainsHashedMembers,
-    _FillMembers,
-    _NbytesMembers,
-    _SeedMembers,
-    _IorMembers,
-    _DiscardManyMembers,
-    _UpdateMembersOf10,
-    _AddMembersOf7,
-    _DiscardMembersOf5,
+    _BoolMembers, _ContainsMembers, _CopyMembers, _ReprMembers, _ClearMembers, _ContainsHashedMembers, _FillMembers,
+    _NbytesMembers, _SeedMembers, _IorMembers, _DiscardManyMembers, _RemoveManyMembers, _UpdateMembersOf10,
+    _AddMembersOf7, _CountManyMembers, _DiscardMembersOf5,
 ):
     """A sorted table of fingerprints: keys can be removed and counted, tables merged and grown without their keys.
 
@@ -3581,8 +3445,8 @@ class QuotientFilter(
     def remainder_bits(self, /) -> int:
         """Bits of the fingerprint that a slot stores."""
     def union(self, /, *others: Self) -> Self:
-        """A new filter of this one and all others: the multiset sum: every copy of every fingerprint of both, in
-        tables of any size; raises FilterFull if it does not fit.
+        """A new filter of this one and all others: the multiset sum: every copy of every fingerprint of both, in tables
+        of any size; raises FilterFull if it does not fit.
 
         num_added is an estimate where filters hold keys in common; `a | b` is the union of two. Raises
         IncompatibleFilters, naming every field in which two differ; warns CapacityWarning when the estimate, less three
@@ -3677,20 +3541,8 @@ class RatelessEncoder:
 
 @final
 class RetouchedBloomFilter(
-    _BoolMembers,
-    _ContainsMembers,
-    _CopyMembers,
-    _ReprMembers,
-    _AddMembers,
-    _BitsMembers,
-    _ClearMembers,
-    _ContainsHashedMembers,
-    _FillMembers,
-    _NbytesMembers,
-    _SeedMembers,
-    _UpdateMembers,
-    _MappedMembersOf4,
-    _PositionsMembers,
+    _BoolMembers, _ContainsMembers, _CopyMembers, _ReprMembers, _AddMembers, _BitsMembers, _ClearMembers,
+    _ContainsHashedMembers, _FillMembers, _NbytesMembers, _SeedMembers, _UpdateMembers, _PositionsMembers,
     _NumBitsMembers,
 ):
     """A Bloom filter from which harmful false positives are removed, at the price of missing some of its members.
@@ -3725,8 +3577,8 @@ class RetouchedBloomFilter(
         change, when it is not found."""
     @overload
     def add_false_positives(self, /, keys: _Series) -> _Series:
-        """As add_false_positive for many keys, in the same container type; takes what contains_many takes, skips nulls.
-        """
+        """As add_false_positive for many keys, in the same container type; takes what contains_many takes, skips
+        nulls."""
     @overload
     def add_false_positives(self, /, keys: Frame[_Series]) -> _Series: ...
     @overload
@@ -3747,6 +3599,9 @@ class RetouchedBloomFilter(
     ) -> RetouchedBloomFilter:
         """The filter in `data`, all of which is checked. Raises FormatError for anything else, FilterMemoryError for a
         filter of more than max_bytes; it does not grow beyond them either."""
+    @property
+    def mapped(self, /) -> bool:
+        """True when the bits are in a mapped file."""
     @staticmethod
     def open(
         path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
@@ -3810,15 +3665,8 @@ class RetouchedBloomFilter(
 
 @final
 class RibbonFilter(
-    _BoolMembers,
-    _CopyMembers,
-    _ReprMembers,
-    _ContainsHashedMembers,
-    _FillMembers,
-    _NbytesMembers,
-    _SeedMembers,
-    _ContainsMembersOf5,
-    _MappedMembers,
+    _BoolMembers, _CopyMembers, _ReprMembers, _ContainsHashedMembers, _FillMembers, _NbytesMembers, _SeedMembers,
+    _ContainsMembersOf5, _MappedMembers,
 ):
     """A static approximate set of nearly the least possible size, for any rate: 2 % above log2(1/fpr) bits per key.
 
@@ -3903,19 +3751,8 @@ class RibbonFilter(
 
 @final
 class RollingBloomFilter(
-    _BoolMembers,
-    _ContainsMembers,
-    _CopyMembers,
-    _ReprMembers,
-    _AddMembers,
-    _AdvanceMembers,
-    _BitsMembers,
-    _ClearMembers,
-    _ContainsHashedMembers,
-    _FillMembers,
-    _NbytesMembers,
-    _SeedMembers,
-    _UpdateMembers,
+    _BoolMembers, _ContainsMembers, _CopyMembers, _ReprMembers, _AddMembers, _AdvanceMembers, _BitsMembers,
+    _ClearMembers, _ContainsHashedMembers, _FillMembers, _NbytesMembers, _SeedMembers, _UpdateMembers,
 ):
     """A window over a stream in several generations: the last `capacity` keys are never missed, in less space than
     AgingBloomFilter needs.
@@ -3986,19 +3823,8 @@ class RollingBloomFilter(
 
 @final
 class ScalableBloomFilter(
-    _BoolMembers,
-    _ContainsMembers,
-    _CopyMembers,
-    _ReprMembers,
-    _AddMembers,
-    _ClearMembers,
-    _ContainsHashedMembers,
-    _FillMembers,
-    _NbytesMembers,
-    _SeedMembers,
-    _UpdateMembers,
-    _ApproxCountMembers,
-    _StageCapacitiesMembers,
+    _BoolMembers, _ContainsMembers, _CopyMembers, _ReprMembers, _AddMembers, _ClearMembers, _ContainsHashedMembers,
+    _FillMembers, _NbytesMembers, _SeedMembers, _UpdateMembers, _ApproxCountMembers,
 ):
     """A Bloom filter that grows: a chain of filters whose rates add up to at most `fpr`, however many keys come.
 
@@ -4094,6 +3920,14 @@ class ScalableBloomFilter(
         update().
         """
     @property
+    def stage_capacities(self, /) -> list[int]:
+        """Keys of each stage, oldest first; a new one opens when all others are full."""
+    def stage_info(self, /) -> list[dict[str, Any]]:
+        """One info() dict per stage, oldest first."""
+    @property
+    def stages(self, /) -> int:
+        """Number of stages."""
+    @property
     def tightening(self, /) -> float:
         """Factor between the rates of successive stages."""
 
@@ -4103,8 +3937,9 @@ class Selection:
     def cut(self, /, block: bytes) -> int:
         """The end of the last whole record of `block`, which begins with a record; 0 if no record ends in it."""
     @staticmethod
-    def lines(filter: _Filter | KeyBuffer) -> Selection:
-        """Whole lines: each is its own key."""
+    def lines(filter: _Filter | KeyBuffer, kind: str | None = None) -> Selection:
+        """Whole lines: each is its own key, of the type `kind`; texts if that is None, or the type of the keys of
+        another program's filter."""
     @staticmethod
     def objects(filter: _Filter | KeyBuffer, names: list[str], types: list[str]) -> Selection:
         """Values of JSON lines, of dotted `names`."""
@@ -4119,8 +3954,7 @@ class Selection:
         delimiter: str,
         quotes: bool = True,
     ) -> Selection:
-        """Cells of CSV or TSV, of `columns` from 0 on; with `quotes`, a quote at the beginning of a cell opens a text.
-        """
+        """Cells of CSV or TSV, of `columns` from 0 on; with `quotes`, a quote at the beginning of a cell opens a text."""
 
 @final
 class SetDifference(_ReprMembers):
@@ -4139,7 +3973,7 @@ class SetDifference(_ReprMembers):
         """Keys of the other side only."""
 
 @final
-class SignatureIndex(_CopyMembers, _ReprMembers, _ReduceMembers):
+class SignatureIndex(_CopyMembers, _ReprMembers, _ExitMembers):
     """An index of signatures (superimposed codes): which rows may have all these terms?
 
     Each term sets bits_per_term distinct bits in the signature of its row, of num_bits bits. A row with all terms of a
@@ -4159,6 +3993,7 @@ class SignatureIndex(_CopyMembers, _ReprMembers, _ReduceMembers):
     ([0, 1], [1])
     """
     def __bool__(self, /) -> bool: ...
+    def __enter__(self, /) -> SignatureIndex: ...
     def __len__(self, /) -> int: ...
     def __new__(
         cls,
@@ -4282,8 +4117,8 @@ class SignatureIndex(_CopyMembers, _ReprMembers, _ReduceMembers):
     ) -> SignatureIndex:
         """Opens a file that save() wrote, mapped read-only; copy() it to change it.
 
-        verify "header" checks lengths and tables, "full" every byte. max_bytes: as for from_bytes(). Filters of
-        RedisBloom are read into memory. Raises FormatError, OSError, FilterMemoryError.
+        verify "header" checks lengths and tables, "full" every byte. max_bytes: as for from_bytes(). Raises
+        FormatError, OSError, FilterMemoryError.
         """
     def positions(self, /, query: Keys | Mapping[str, Any]) -> list[tuple[int, int]]:
         """The slices that `query` reads: pairs of a rank and a row of the bit matrix. Private rows of frequent terms
@@ -4314,19 +4149,8 @@ class SignatureIndex(_CopyMembers, _ReprMembers, _ReduceMembers):
 
 @final
 class SpatialBloomFilter(
-    _BoolMembers,
-    _CopyMembers,
-    _ReprMembers,
-    _BitsMembers,
-    _ClearMembers,
-    _ContainsHashedMembers,
-    _FillMembers,
-    _NbytesMembers,
-    _SeedMembers,
-    _IorMembers,
-    _ApproxCountMembers,
-    _ContainsMembersOf2,
-    _CellBitsMembers,
+    _BoolMembers, _CopyMembers, _ReprMembers, _BitsMembers, _ClearMembers, _ContainsHashedMembers, _FillMembers,
+    _NbytesMembers, _SeedMembers, _IorMembers, _ApproxCountMembers, _CellBitsMembers,
 ):
     """A Bloom filter that returns the area of a key, out of several; when cells collide, the higher label wins, so a
     label may be too high, never too low.
@@ -4348,6 +4172,8 @@ class SpatialBloomFilter(
     >>> f.label("square"), f.label("desert")
     (2, 0)
     """
+    def __contains__(self, key: Key, /) -> bool:
+        """True when the key was probably added, False when it certainly was not."""
     def __new__(
         cls,
         /,
@@ -4405,6 +4231,9 @@ class SpatialBloomFilter(
     def label_rates(self, /) -> list[float]:
         """Rate at which a key of no area is given each label now, label 1 first: O(nbytes)."""
     @property
+    def largest(self, /) -> int:
+        """The largest value that is stored."""
+    @property
     def lattice(self, /) -> str:
         """How cells are joined: max, min or or."""
     def merge(self, /, other: Self) -> None:
@@ -4412,6 +4241,9 @@ class SpatialBloomFilter(
 
         Raises IncompatibleFilters, naming every field in which the two differ; then nothing changed.
         """
+    @property
+    def num_hashes(self, /) -> int:
+        """Cells of a key, k."""
     @staticmethod
     def open(
         path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
@@ -4443,21 +4275,9 @@ class SpatialBloomFilter(
 
 @final
 class SpectralBloomFilter(
-    _BoolMembers,
-    _ContainsMembers,
-    _CopyMembers,
-    _ReprMembers,
-    _BitsMembers,
-    _ClearMembers,
-    _ContainsHashedMembers,
-    _FillMembers,
-    _NbytesMembers,
-    _SeedMembers,
-    _UpdateMembers,
-    _ApproxCountMembers,
-    _PositionsMembers,
-    _AddMembersOf7,
-    _CounterBitsMembers,
+    _BoolMembers, _ContainsMembers, _CopyMembers, _ReprMembers, _BitsMembers, _ClearMembers, _ContainsHashedMembers,
+    _FillMembers, _NbytesMembers, _SeedMembers, _UpdateMembers, _ApproxCountMembers, _PositionsMembers, _AddMembersOf7,
+    _CountManyMembers, _CounterBitsMembers,
 ):
     """Counts how often each key was added: counts may be too high, never too low.
 
@@ -4539,19 +4359,8 @@ class SpectralBloomFilter(
 
 @final
 class StableBloomFilter(
-    _BoolMembers,
-    _ContainsMembers,
-    _CopyMembers,
-    _ReprMembers,
-    _AddMembers,
-    _BitsMembers,
-    _ClearMembers,
-    _ContainsHashedMembers,
-    _FillMembers,
-    _NbytesMembers,
-    _SeedMembers,
-    _UpdateMembers,
-    _PositionsMembers,
+    _BoolMembers, _ContainsMembers, _CopyMembers, _ReprMembers, _AddMembers, _BitsMembers, _ClearMembers,
+    _ContainsHashedMembers, _FillMembers, _NbytesMembers, _SeedMembers, _UpdateMembers, _PositionsMembers,
     _CellBitsMembers,
 ):
     """A Bloom filter for streams without end: cells decay while keys come, so that its rate stays at `fpr` permanently
@@ -4664,25 +4473,10 @@ class StrataEstimator:
 
 @final
 class VariableIncrementFilter(
-    _BoolMembers,
-    _ContainsMembers,
-    _CopyMembers,
-    _ReprMembers,
-    _AddMembers,
-    _BitsMembers,
-    _ClearMembers,
-    _ContainsHashedMembers,
-    _FillMembers,
-    _NbytesMembers,
-    _SeedMembers,
-    _IorMembers,
-    _ApproxCountMembers,
-    _DiscardMembers,
-    _DiscardManyMembers,
-    _PositionsMembers,
-    _UpdateMembersOf10,
-    _CounterBitsMembers,
-    _MergeMembers,
+    _BoolMembers, _ContainsMembers, _CopyMembers, _ReprMembers, _AddMembers, _BitsMembers, _ClearMembers,
+    _ContainsHashedMembers, _FillMembers, _NbytesMembers, _SeedMembers, _IorMembers, _ApproxCountMembers,
+    _DiscardMembers, _DiscardManyMembers, _PositionsMembers, _RemoveMembers, _RemoveManyMembers, _UpdateMembersOf10,
+    _CounterBitsMembers, _MergeMembers,
 ):
     """A counting filter whose keys add different amounts to their counters: keys can be removed, in less space than
     CountingBloomFilter needs at low rates.
@@ -4921,8 +4715,8 @@ class WireCounters:
         secret: bytes | None = None,
     ) -> WireCounters: ...
     def estimate(self, /, sample: bytes) -> tuple[float, float, float]:
-        """Estimated number of keys, its standard deviation, and the rate, from the counters of whole lines of 64 bytes.
-        """
+        """Estimated number of keys, its standard deviation, and the rate, from the counters of whole lines of 64
+        bytes."""
     def hash(self, /, key: Key) -> bytes:
         """The hash of one key, 8 bytes."""
     def hashed(self, /, hashes: bytes) -> WireCounterKeys:
@@ -5005,17 +4799,8 @@ class WireText:
 
 @final
 class XorFilter(
-    _BoolMembers,
-    _CopyMembers,
-    _ReprMembers,
-    _ContainsHashedMembers,
-    _FillMembers,
-    _NbytesMembers,
-    _SeedMembers,
-    _ContainsMembersOf5,
-    _FingerprintBitsMembers,
-    _MappedMembers,
-    _NumCellsMembers,
+    _BoolMembers, _CopyMembers, _ReprMembers, _ContainsHashedMembers, _FillMembers, _NbytesMembers, _SeedMembers,
+    _ContainsMembersOf5, _MappedMembers, _NumCellsMembers,
 ):
     """A static approximate set of three cells per key: the predecessor of BinaryFuseFilter, which is smaller and
     faster.
@@ -5069,6 +4854,9 @@ class XorFilter(
         memory: int | None = None,
     ) -> XorFilter:
         """As build, of ready 64-bit hashes: what hash_many returns with the same seed and secret."""
+    @property
+    def fingerprint_bits(self, /) -> int:
+        """Bits of a fingerprint."""
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
@@ -5093,21 +4881,9 @@ class XorFilter(
 
 @final
 class ZoneFilter(
-    _BoolMembers,
-    _ContainsMembers,
-    _CopyMembers,
-    _ReprMembers,
-    _AddMembers,
-    _ClearMembers,
-    _ContainsHashedMembers,
-    _FillMembers,
-    _NbytesMembers,
-    _SeedMembers,
-    _UpdateMembers,
-    _MappedMembers,
-    _NumCellsMembers,
-    _DiscardMembers,
-    _DiscardManyMembers,
+    _BoolMembers, _ContainsMembers, _CopyMembers, _ReprMembers, _AddMembers, _ClearMembers, _ContainsHashedMembers,
+    _FillMembers, _NbytesMembers, _SeedMembers, _UpdateMembers, _MappedMembers, _NumCellsMembers, _DiscardMembers,
+    _DiscardManyMembers, _RemoveMembers, _RemoveManyMembers,
 ):
     """A set of whole numbers below `universe`: no false positives up to `capacity` members, in a few hundred bits.
 
@@ -5210,15 +4986,6 @@ def add_lines(
 
     A carriage return before a newline is not part of the key; a last line may lack its newline.
     """
-
-def bip158_build(key: bytes, elements: list[bytes]) -> bytes:
-    """The bytes of a BIP 158 filter of distinct elements."""
-
-def bip158_count(data: bytes) -> int:
-    """The number of elements of a BIP 158 filter, all bytes of which are checked."""
-
-def bip158_matches(data: bytes, key: bytes, elements: list[bytes]) -> list[bool]:
-    """One result per element: True if a BIP 158 filter may have it."""
 
 def capacity_at(layout: str, num_bits: int, num_hashes: int, fpr: float, scheme: str | None = None) -> int:
     """The largest number of keys at which a filter of this shape keeps `fpr`."""
@@ -5342,14 +5109,22 @@ def open(
     verify: Literal["header", "full"] = "header",
     secret: bytes | None = None,
     max_bytes: int | None = None,
+    format: str | None = None,
+    key_type: str | None = None,
+    num_bits: int | None = None,
+    num_hashes: int | None = None,
+    order: str | None = None,
+    block_hash: bytes | None = None,
 ) -> _Filter:
-    """Opens the file of any filter, as its class; also one that another program wrote, if its bytes say all that is
-    needed (see fullbloom.formats).
+    """Opens the file of any filter, as its class; also one that another program wrote (see fullbloom.formats).
 
     mode "r" maps it in constant time, "r+" maps it for adding in place (BloomFilter only) after every byte was checked.
     verify "header" checks lengths and tables, "full" every byte and that the cells agree with each other. max_bytes,
-    for untrusted files: more bytes of cells are refused, now and when the filter grows. Raises FormatError, OSError,
-    FilterMemoryError.
+    for untrusted files: more bytes of cells are refused, now and when the filter grows.
+
+    format, key_type, num_bits, num_hashes, order, block_hash: of files of other programs, as for
+    fullbloom.formats.open_foreign(); each is needed only where the bytes do not say it. Such a file is read once, into
+    memory. Raises FormatError, OSError, ParameterError, FilterMemoryError.
     """
 
 @overload
@@ -5360,12 +5135,25 @@ def open(
     verify: Literal["header", "full"] = "header",
     secret: bytes | None = None,
     max_bytes: int | None = None,
+    format: str | None = None,
+    key_type: str | None = None,
+    num_bits: int | None = None,
+    num_hashes: int | None = None,
+    order: str | None = None,
+    block_hash: bytes | None = None,
 ) -> BloomFilter: ...
-def parquet_chunks(
-    footer: bytes, size: int, column: str | None = None
-) -> list[tuple[int, int, str, str, int | None, int | None, bool]]:
-    """The columns of all row groups, or the one of this name: (row group, rows, column, physical type, offset and
-    length of the filter or None, whether it is encrypted)."""
+def open_foreign(
+    source: bytes | bytearray | memoryview | str | os.PathLike[str],
+    format: str | None = None,
+    *,
+    key_type: str | None = None,
+    num_bits: int | None = None,
+    num_hashes: int | None = None,
+    order: str | None = None,
+    block_hash: bytes | None = None,
+    max_bytes: int | None = None,
+) -> Any:
+    """The filter in bytes or in a file that another program wrote, as the class of its format."""
 
 def parquet_filter_len(head: bytes) -> int:
     """Bytes of the filter that begins with the 32 bytes `head`, with its header."""

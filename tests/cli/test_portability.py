@@ -89,7 +89,7 @@ from fullbloom.errors import MissingExtra
 failed = []
 for name in {modules()!r}:
     try:
-        if doctest.testmod(importlib.import_module(name)).failed:
+        if doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS).failed:
             failed.append(name)
     except MissingExtra as error:
         # The package of an engine, or what it needs, is not installed here.

@@ -237,8 +237,6 @@ def test_a_keyed_file_needs_its_secret(fullbloom, refused, tmp_path):
 
 def test_a_file_without_cells_to_draw_is_refused_with_the_command_that_reads_it(fullbloom, tmp_path):
     package.SignatureIndex(64, 3).save(tmp_path / "index.bloom")
-    package.ForeignFilter("spark", 100, 0.01).save(tmp_path / "foreign.bloom")
-    for name in ("index", "foreign"):
-        message = fullbloom("show", tmp_path / f"{name}.bloom", check=2).stderr.decode()
-        assert "fullbloom info" in message
-        assert "Traceback" not in message
+    message = fullbloom("show", tmp_path / "index.bloom", check=2).stderr.decode()
+    assert "fullbloom info" in message
+    assert "Traceback" not in message

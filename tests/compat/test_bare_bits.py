@@ -122,7 +122,7 @@ def test_the_recipe_for_textbook_arrays_sets_the_same_bits() -> None:
         assert found == [positions(key, 95_851, 7, digest) for key in KEYS]
 
 
-@for_each("name", [row["name"] for row in rows() if row["bare"]])
+@for_each("name", [row["name"] for row in rows() if row["twin"]])
 def test_every_length_and_number_that_lies_is_refused(name: str) -> None:
     data = bytes(12)
     for lie in (b"", data[1:], data + b"\0", data * 2):
@@ -150,7 +150,7 @@ def test_every_length_and_number_that_lies_is_refused(name: str) -> None:
 
 def test_options_of_bare_bits_are_refused_elsewhere() -> None:
     spark = bytes.fromhex("00000001000000040000000187a6190a091be602")
-    with pytest.raises(ParameterError, match="for formats of bits alone"):
+    with pytest.raises(ParameterError, match="num_bits and num_hashes are for bits alone"):
         open_foreign(spark, "spark-v1", num_bits=64, num_hashes=4)
     with pytest.raises(ParameterError, match="order is for formats of bits alone"):
         open_foreign(spark, "spark-v1", order="msb")

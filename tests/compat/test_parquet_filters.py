@@ -11,10 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hostile.limits import bounded
 
 import fullbloom
-from fullbloom import FormatError, IncompatibleFilters, KeyTypeError, ParameterError
+from fullbloom import FormatError, IncompatibleFilters, KeyTypeError, ParameterError, ParameterTypeError
 from fullbloom.formats import parquet, sources
+from fullbloom.formats.conversion import convert
 from fullbloom.formats.parquet import list_filters, probe_filters, probe_table, read_filters, unite_filters
 
 ROWS = 6000
@@ -149,10 +151,11 @@ def test_duckdb_prunes_where_we_do(tmp_path: Path) -> None:
 
 def test_only_footers_and_filters_are_read(written: Path) -> None:
     with sources.open_ranged(str(written)) as file:
-        places = parquet._list_places(file, "long")
+        found = parquet._Footer(file, "long", None)
         footer = file.bytes_read
+        places = list(found)
         for place in places:
-            parquet._read_filter(file, place)
+            parquet._read_filter(file, place, found.end)
         asked = sum(place.length or 0 for place in places)
         assert file.bytes_read == footer + asked
         tail = written.read_bytes()[-8:]
@@ -221,3 +224,135 @@ def test_damaged_footers_never_read_outside_of_the_file(written: Path, tmp_path:
                 assert bloom is None or bloom.nbytes <= len(data)
         except (FormatError, ParameterError):
             continue
+
+
+def test_row_groups_are_chosen_by_number(written: Path) -> None:
+    assert [place.row_group for place in list_filters(written, "long", row_groups=[0, 2, 99])] == [0, 2]
+    assert [place.row_group for place, _ in read_filters(written, "long", row_groups={1})] == [1]
+    probes = list(probe_filters(written, "long", [0, 7919 * 2001], row_groups=(1,)))
+    assert [(probe.place.row_group, probe.found) for probe in probes] == [(1, [False, True])]
+    table = probe_table(written, "long", [0, 7919 * 2001], row_groups=[1])
+    assert table.to_pylist()[0]["row_group"] == 1
+    assert unite_filters(written, "long", row_groups=[1]) == dict(enumerate(filters(written, "long")))[1]
+    assert list(read_filters(written, "long", row_groups=[])) == []
+    with pytest.raises(ParameterError, match="has no column"):
+        list(read_filters(written, "absent", row_groups=[0]))
+    with pytest.raises(ParameterTypeError, match="row_groups must be numbers"):
+        list(read_filters(written, "long", row_groups="1"))  # type: ignore[arg-type]
+
+
+def filters(path: Path, column: str) -> list[Any]:
+    return [bloom for _, bloom in read_filters(path, column)]
+
+
+def test_many_files_have_the_same_results_in_order_on_any_number_of_threads(tmp_path: Path) -> None:
+    for number in range(300):
+        ids = [number * 1000 + i for i in range(50)]
+        options = {"n": {"ndv": 50, "fpp": 0.01}}
+        pq.write_table(pa.table({"n": ids}), tmp_path / f"{number:03}.parquet", bloom_filter_options=options)
+    pattern, keys = str(tmp_path / "*.parquet"), [7, 123_007, 299_049, 999_999]
+    alone = [(probe.place, probe.found) for probe in probe_filters(pattern, "n", keys)]
+    assert [place.file for place, _ in alone] == sorted(str(path) for path in tmp_path.iterdir())
+    assert alone[0][1][0]
+    assert alone[123][1][1]
+    assert alone[299][1][2]
+    assert sum(sum(found) for _, found in alone) < 3 + 0.02 * 4 * 300
+    for threads in (2, 7):
+        found = probe_filters(pattern, "n", keys, threads=threads)
+        assert [(probe.place, probe.found) for probe in found] == alone
+        assert list(list_filters(pattern, threads=threads)) == list(list_filters(pattern))
+        assert probe_table(pattern, "n", keys, threads=threads) == probe_table(pattern, "n", keys)
+        assert unite_filters(pattern, "n", threads=threads) == unite_filters(pattern, "n")
+    # The first file that is damaged ends the results, and those before it come first.
+    (tmp_path / "150.parquet").write_bytes(b"PAR1")
+    taken = []
+    with pytest.raises(FormatError, match=r"150\.parquet"):
+        for place, _ in read_filters(pattern, "n", threads=4):
+            taken.append(place.file)
+    assert len(taken) == 150
+    stopped = probe_filters(pattern, "n", keys, threads=4)
+    next(stopped)
+    stopped.close()  # type: ignore[attr-defined]
+    for threads, error in ((0, ParameterError), ("2", ParameterTypeError)):
+        with pytest.raises(error, match="threads must be"):
+            list(probe_filters(pattern, "n", keys, threads=threads))  # type: ignore[arg-type]
+
+
+def test_texts_become_a_plain_filter_of_layout_split_and_back(written: Path) -> None:
+    _, theirs = next(iter(read_filters(written, "text")))
+    assert theirs is not None
+    values = COLUMNS["text"][1][:2000]
+    own = fullbloom.loads(convert(theirs, "split"))
+    assert isinstance(own, fullbloom.BloomFilter)
+    assert (own.layout, own.hash, own.num_bits, own.seed) == ("split", "xxh64", theirs.num_bits, 0)
+    assert all(own.contains_many(values))
+    absent = [f"absent {i}" for i in range(5000)]
+    assert own.contains_many(absent) == theirs.contains_many(absent)
+    items, deviation = theirs.approx_count()
+    assert abs(own.num_added - items) <= 1 + deviation
+    assert convert(own, "parquet") == theirs.to_foreign()
+    assert fullbloom.loads(convert(own, "split")) == own
+    direct = fullbloom.BloomFilter.with_shape(theirs.num_bits, 8, layout="split", hash="xxh64")
+    direct.update(values)
+    assert bytes(memoryview(direct)) == bytes(memoryview(own))
+    _, longs = next(iter(read_filters(written, "long")))
+    for found in (longs, fullbloom.ForeignFilter("spark", 100), fullbloom.BloomFilter(100, layout="split")):
+        with pytest.raises(IncompatibleFilters, match="of texts and bytes alone"):
+            convert(found, "split")
+
+
+def test_columns_of_a_hostile_footer_are_read_one_at_a_time(tmp_path: Path) -> None:
+    # A column of 9 bytes: metadata with a type and a path of one name.
+    column = bytes([0x3C, 0x15, 4, 0x29, 0x18, 1]) + b"a" + bytes(2)
+    count = 400_000
+    varint, rest = bytearray(), count
+    while rest >= 128:
+        varint.append(rest & 127 | 128)
+        rest >>= 7
+    varint.append(rest)
+    group = b"\x19\xfc" + varint + column * count + b"\x26\x02\x00"
+    footer = b"\x15\x02\x39\x1c" + group + b"\x00"
+    path = tmp_path / "wide.parquet"
+    path.write_bytes(b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+    with bounded(8 * len(footer)):
+        assert sum(1 for _ in list_filters(path, "b")) == 0
+    with bounded(2 * len(footer)):
+        first = next(list_filters(path))
+    assert (first.column, first.physical_type, first.offset) == ("a", "INT64", None)
+    with bounded(8 * len(footer)), pytest.raises(ParameterError, match="has no column 'b'; it has a"):
+        next(read_filters(path, "b"))
+
+
+def test_a_filter_of_unstated_length_ends_before_the_footer(tmp_path: Path) -> None:
+    block = fullbloom.ForeignFilter.with_shape("parquet", 256, 8, key_type="long")
+    block.add(7)
+    data = block.to_foreign()
+
+    def write_file(length: int | None, body: bytes) -> Path:
+        def zigzag(number: int) -> bytes:
+            value, out = number << 1, bytearray()
+            while value >= 128:
+                out.append(value & 127 | 128)
+                value >>= 7
+            return bytes([*out, value])
+
+        stated = b"" if length is None else b"\x15" + zigzag(length)
+        chunk = b"\x3c\x15\x04\x29\x18\x01a" + b"\xb6" + zigzag(4) + stated + b"\0\0"
+        footer = b"\x15\x02\x39\x1c\x19\x1c" + chunk + b"\x26\x02\x00\x00"
+        path = tmp_path / "one.parquet"
+        path.write_bytes(b"PAR1" + body + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+        return path
+
+    for length in (None, len(data)):
+        [(place, bloom)] = read_filters(write_file(length, data), "a")
+        assert place.length == length
+        assert bloom == block
+    # A header that states two blocks, of which the second is the footer.
+    two = fullbloom.ForeignFilter.with_shape("parquet", 512, 8, key_type="long").to_foreign()
+    path = write_file(None, two[:-32])
+    with sources.open_ranged(str(path)) as file:
+        found = parquet._Footer(file, "a", None)
+        before = file.bytes_read
+        with pytest.raises(FormatError, match="its numBytes is 64, and 32 bytes follow its header"):
+            parquet._read_filter(file, next(iter(found)), found.end)
+        assert file.bytes_read - before <= found.end

@@ -7,14 +7,24 @@ import json
 import pickle
 import random
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 from cases import for_each
 from compat.foreign.keccak import keccak256
 
-from fullbloom import ForeignFilter, FormatError, ParameterError, ParameterTypeError
+import fullbloom
+from fullbloom import (
+    ForeignFilter,
+    ForeignStaticFilter,
+    FormatError,
+    IncompatibleFilters,
+    KeyTypeError,
+    ParameterError,
+    ParameterTypeError,
+)
 from fullbloom.formats import detect, open_foreign
-from fullbloom.formats.bip158 import BlockFilter
 from fullbloom.formats.conversion import convert
 
 #: The test network's blocks of BIP 158: the hash as nodes send it, the scripts, and the filter.
@@ -41,7 +51,7 @@ def test_bip37_filters_are_those_of_bitcoin_core(tweak: int) -> None:
     assert bytes([HASHES[0][0] ^ 0x80]) + HASHES[0][1:] not in bloom
     data = bytes.fromhex(FILTERS[tweak])
     assert bloom.to_foreign() == data
-    assert detect(data) == "bip37"
+    assert detect(data) == "bip37-all"
     read = open_foreign(data)
     assert read == bloom
     assert (read.format, read.seed, read.num_hashes, read.num_bits) == ("bip37-all", tweak, 5, 24)
@@ -51,7 +61,8 @@ def test_the_flag_of_a_bip37_filter_is_its_format() -> None:
     data = bytes.fromhex(FILTERS[0])
     for flag, name in enumerate(["bip37", "bip37-all", "bip37-p2pubkey"]):
         flagged = data[:-1] + bytes([flag])
-        assert open_foreign(flagged).format == name
+        assert (detect(flagged), open_foreign(flagged).format) == (name, name)
+        assert open_foreign(flagged, "bip37").format == name
         assert convert(open_foreign(data), name) == flagged
     with pytest.raises(FormatError, match=r"flag is 3, not 0, 1 or 2"):
         open_foreign(data[:-1] + b"\3", "bip37")
@@ -87,33 +98,77 @@ def test_bip158_filters_are_those_of_the_specification(block: dict[str, str]) ->
     )
     data = bytes.fromhex(block["filter"])
     for order in (scripts, scripts[::-1], [*scripts, *scripts]):
-        assert BlockFilter.build(order, block_hash).to_bytes() == data
-    read = BlockFilter(data, block_hash)
-    assert len(read) == len(scripts)
-    assert read.match_many(scripts) == [True] * len(scripts)
-    assert not read.match_any([b"absent", b""])
-    if scripts:
-        assert scripts[0] in read
-        assert read.match_any([b"absent", scripts[-1]])
+        assert build_block(order, block_hash).to_foreign() == data
+    read = open_foreign(data, "bip158", block_hash=block_hash)
+    assert (read.num_keys, read.approx_count()) == (len(scripts), (len(scripts), 0.0))
+    assert read.contains_many(scripts) == [True] * len(scripts)
+    assert read.contains_many(pa.array(scripts, pa.binary())).to_pylist() == [True] * len(scripts)
+    assert not any(read.contains_many([b"absent", b""]))
+    assert bool(read) == bool(scripts)
     assert pickle.loads(pickle.dumps(read)) == copy.copy(read) == read
-    assert read != BlockFilter(data, bytes(32))
+    assert read != open_foreign(data, "bip158", block_hash=bytes(32))
+
+
+def build_block(scripts: Any, block_hash: bytes) -> ForeignStaticFilter:
+    return ForeignStaticFilter.build("bip158", scripts, block_hash=block_hash)
+
+
+def test_bip158_filters_are_like_any_other(tmp_path: Path) -> None:
+    block_hash, scripts = bytes(range(32)), [b"script %d" % i for i in range(1000)]
+    built = build_block(scripts, block_hash)
+    path, own = tmp_path / "theirs", tmp_path / "ours"
+    path.write_bytes(built.to_foreign())
+    for opened in (
+        fullbloom.open(path, format="bip158", block_hash=block_hash),
+        open_foreign(path, "bip158", block_hash=block_hash, verify=scripts),
+        ForeignStaticFilter.open_foreign(path, "bip158", block_hash=block_hash),
+    ):
+        assert opened == built
+    built.save(own)
+    for opened in (
+        fullbloom.open(own),
+        fullbloom.open(own, verify="full"),
+        fullbloom.loads(own.read_bytes()),
+    ):
+        assert opened == built
+        assert opened.to_foreign() == path.read_bytes()
+        assert all(opened.contains_many(scripts))
+    info = built.info()
+    assert (info["format"], info["num_keys"], info["class"]) == ("bip158", 1000, "ForeignStaticFilter")
+    assert not {"num_cells", "seed", "fingerprint_bits"} & set(info)
+    assert (built.num_cells, built.seed, built.fill) == (None, None, 1.0)
+    assert convert(built, "bip158") == built.to_foreign()
+    with pytest.raises(IncompatibleFilters, match="SipHash-2-4"):
+        convert(built, "fuse8")
+    assert detect(path) is None
+    with pytest.raises(IncompatibleFilters, match="finds 0 of 5 known members"):
+        open_foreign(path, "bip158", block_hash=bytes(32), verify=scripts[:5])
+    with pytest.raises(ParameterError, match="give block_hash="):
+        open_foreign(path, "bip158")
+    with pytest.raises(ParameterError, match="block_hash is for filters of a block"):
+        open_foreign(ForeignFilter("spark", 10).to_foreign(), block_hash=block_hash)
 
 
 def test_bip158_finds_other_elements_at_its_rate() -> None:
-    built = BlockFilter.build((i.to_bytes(4, "little") for i in range(20_000)), bytes(range(32)))
-    assert 20_000 * 20 <= 8 * len(built.to_bytes()) <= 20_000 * 22
+    built = build_block((i.to_bytes(4, "little") for i in range(20_000)), bytes(range(32)))
+    assert 20_000 * 20 <= 8 * built.nbytes <= 20_000 * 22
+    assert built.num_keys == 20_000
     asked = 300_000
-    found = sum(built.match_many([b"absent %d" % i for i in range(asked)]))
+    found = sum(built.contains_many([b"absent %d" % i for i in range(asked)]))
     expected = asked / 784_931
     assert found <= expected + 6 * expected**0.5 + 1
 
 
 def test_bip158_bytes_that_lie_are_refused() -> None:
     block_hash = bytes(range(32))
-    data = BlockFilter.build([bytes([i]) for i in range(60)], block_hash).to_bytes()
+    data = build_block([bytes([i]) for i in range(60)], block_hash).to_foreign()
+
+    def read(lie: bytes) -> Any:
+        return open_foreign(lie, "bip158", block_hash=block_hash)
+
     for cut in range(len(data)):
         with pytest.raises(FormatError, match='format "bip158": '):
-            BlockFilter(data[:cut], block_hash)
+            read(data[:cut])
     for lie, field in [
         (data + b"\0", "bytes follow its last hash"),
         (b"\xfd" + data[:1] + b"\0" + data[1:], "takes more bytes than it needs"),
@@ -125,26 +180,24 @@ def test_bip158_bytes_that_lie_are_refused() -> None:
         (b"\1\xff\xff\0\0\0\0", "beyond the largest"),
     ]:
         with pytest.raises(FormatError, match=field):
-            BlockFilter(lie, block_hash)
+            read(lie)
     draw = random.Random(7)
     for _ in range(3000):
         forged = bytearray(data)
         forged[draw.randrange(len(forged))] ^= 1 << draw.randrange(8)
         try:
-            read = BlockFilter(bytes(forged), block_hash)
+            accepted = read(bytes(forged))
         except FormatError:
             continue
-        assert read.to_bytes() == forged
+        assert accepted.to_foreign() == forged
 
 
 def test_bip158_options_name_what_they_take() -> None:
     with pytest.raises(ParameterError, match="block_hash must have 32 bytes, got 16"):
-        BlockFilter.build([], bytes(16))
+        build_block([], bytes(16))
     with pytest.raises(ParameterTypeError, match="block_hash must be bytes"):
-        BlockFilter.build([], "00")  # type: ignore[arg-type]
-    with pytest.raises(ParameterTypeError, match="an element must be bytes, got str"):
-        BlockFilter.build(["script"], bytes(32))  # type: ignore[list-item]
-    with pytest.raises(ParameterTypeError, match="elements must be many"):
-        BlockFilter.build(b"script", bytes(32))  # type: ignore[arg-type]
-    with pytest.raises(ParameterTypeError, match="data must be bytes"):
-        BlockFilter("00", bytes(32))  # type: ignore[arg-type]
+        build_block([], "00")  # type: ignore[arg-type]
+    with pytest.raises(KeyTypeError, match="item 1 of the batch"):
+        build_block([b"script", 7], bytes(32))
+    with pytest.raises(KeyTypeError, match="a batch takes many keys"):
+        build_block(b"script", bytes(32))

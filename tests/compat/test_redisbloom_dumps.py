@@ -199,12 +199,14 @@ def test_estimates_and_counts_follow_the_keys() -> None:
         full.update(f"{i}" for i in range(60))
     table = cuckoo(0)
     assert (table.add("a"), table.add("a"), table.count("a"), table.num_added) == (True, False, 2, 2)
-    assert (table.remove("a"), table.remove("a"), table.remove("a"), "a" in table) == (
+    assert (table.discard("a"), table.discard("a"), table.discard("a"), "a" in table) == (
         True,
         True,
         False,
         False,
     )
+    with pytest.raises(KeyError):
+        table.remove("a")
 
 
 def test_pieces_are_at_most_16_mib_and_end_at_layers() -> None:
@@ -306,6 +308,7 @@ def test_headers_that_lie_are_refused_or_lead_back(make: Any) -> None:
         (44, "d", float("nan"), "error of layer 1"),
         (52, "d", 1.0, "bits per entry of layer 1"),
         (60, "I", 9, "number of hashes of layer 1"),
+        (64, "Q", 110, "entries of layer 1"),
         (72, "B", 1, "rounding of layer 1"),
     ],
 )
@@ -319,7 +322,10 @@ def test_a_header_that_claims_gigabytes_takes_no_memory() -> None:
     import resource
 
     lie = bytearray(HEADER)
+    (per_entry,) = struct.unpack_from("<d", lie, 52)
+    entries = 2**43 / per_entry
     struct.pack_into("<QQ", lie, 20, 1 << 40, 1 << 43)
+    struct.pack_into("<Q", lie, 64, int(entries))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert_refused(lambda: open_foreign(bytes(lie) + bytes(144), "redisbloom"), "states 1099511627776 bytes")
     assert_refused(

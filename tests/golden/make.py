@@ -262,11 +262,14 @@ def of_foreign() -> dict[str, Any]:
     """A filter of each format of other programs, in a container; their files are in a folder of their own."""
     made: dict[str, Any] = {}
     for row in _core.foreign_formats():
+        key_type = row["key_types"][0]
         if row["class"] == "ForeignStaticFilter":
             texts = [f"key-{i}" for i in range(30)]
-            made[row["name"]] = fullbloom.ForeignStaticFilter.build(row["name"], texts, key_type="str")
+            block_hash = bytes(range(32)) if "block_hash" in row["needs"] else None
+            made[row["name"]] = fullbloom.ForeignStaticFilter.build(
+                row["name"], texts, key_type=key_type, block_hash=block_hash
+            )
             continue
-        key_type = row["key_types"][0]
         if row["class"] != "ForeignFilter":
             made[row["name"]] = getattr(fullbloom, row["class"])(16)
             made[row["name"]].update(f"key-{i}" for i in range(30))

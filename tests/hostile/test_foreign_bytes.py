@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import struct
-import sys
-import time
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import pytest
 from cases import for_each
+from compat.foreign import samples
+from hostile.limits import MIB, bounded
 
+import fullbloom
 from fullbloom import FilterMemoryError, ForeignFilter, FormatError
-from fullbloom.formats import open_foreign, rows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-MIB = 1 << 20
-#: The memory that a refusal may take: the message, and pages of the allocator.
-SPARE = 16 * MIB
-#: Seconds of processor time: reading at a hundredth of the speed of memory, and as much as an empty call.
-SECONDS_A_BYTE, SECONDS_A_CALL = 1e-8, 0.05
+from fullbloom.formats import detect, open_foreign, rows
 
 
 class Field(NamedTuple):
@@ -122,43 +113,13 @@ def golden(name: str) -> bytes:
     key_type = row["key_types"][0]
     bloom = ForeignFilter.with_shape(name, num_bits, num_hashes, key_type=key_type)
     bloom.update(range(5) if key_type == "hash" else [f"key {i}" for i in range(5)])
-    if row["written"]:
-        return bloom.to_foreign()
-    # The bits are at the end of a container of ours, filled up to whole lines.
-    lines = -(-num_bits // 512) * 64
-    bits = bloom.to_bytes()[-lines:][: bloom.nbytes]
-    if name == "pybloom-live":
-        return struct.pack("<dQQQQ", 0.1, num_hashes, num_bits // num_hashes, 100, 5) + bits
-    if name == "pybloomfiltermmap3":
-        head = struct.pack("<9sQiQdI", b"MBITARRAY", num_bits, 1200, 100, 0.1, num_hashes)
-        return head.ljust(1077, b"\0") + b"\x01" + bytes(202) + bits
-    # 10 elements at 1 % take 96 bits.
-    return bits + struct.pack("<QQf", 10, 5, 0.01)
+    return samples.bytes_of(bloom)
 
 
 def changed(data: bytes, field: Field, lie: float) -> bytes:
     copy, at = bytearray(data), field.at % len(data)
     struct.pack_into(field.code, copy, at, lie)
     return bytes(copy)
-
-
-@contextmanager
-def bounded(length: int) -> Iterator[None]:
-    """Fail if the block takes more address space or time than bytes of this length justify."""
-    if not sys.platform.startswith("linux"):
-        pytest.skip("limits of address space are Linux's")
-    import resource
-
-    held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (held + length + SPARE, hard))
-    start = time.process_time()
-    try:
-        yield
-    finally:
-        took = time.process_time() - start
-        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
-    assert took <= SECONDS_A_CALL + length * SECONDS_A_BYTE
 
 
 def read(name: str, data: bytes) -> ForeignFilter:
@@ -169,9 +130,8 @@ def read(name: str, data: bytes) -> ForeignFilter:
 
 
 def test_every_format_that_states_something_has_its_fields_here() -> None:
-    stating = {row["name"] for row in rows() if row["class"] == "ForeignFilter" and not row["bare"]}
-    # The bytes of fastbloom-rs are the bits alone.
-    assert stating - {"fastbloom-rs"} == set(LAYOUTS)
+    stating = {row["name"] for row in rows() if row["class"] == "ForeignFilter" and not row["needs"]}
+    assert stating == set(LAYOUTS)
 
 
 @for_each("name", LAYOUTS)
@@ -235,3 +195,32 @@ def test_a_filter_of_many_bytes_opens_within_its_size(name: str) -> None:
         assert open_foreign(data, name, key_type=key_type).nbytes == most
     with pytest.raises(FilterMemoryError, match="max_bytes"):
         open_foreign(data, name, key_type=key_type, max_bytes=most - 1)
+
+
+def test_bits_beyond_the_most_of_a_format_take_no_memory(tmp_path: Path) -> None:
+    path = tmp_path / "sparse"
+    with path.open("wb") as file:
+        file.write(struct.pack("<Q", 7))
+        file.truncate(8 + 2**37 + 1)
+    with (
+        bounded(0),
+        pytest.raises(FormatError, match=r'num_bits must be a multiple of 8.* in format "rbloom"'),
+    ):
+        open_foreign(path, "rbloom")
+    with bounded(0), pytest.raises(FormatError, match=r'num_bits must be .* in format "md5-slices"'):
+        open_foreign(path, "md5-slices", num_bits=8 * path.stat().st_size, num_hashes=3)
+
+
+def test_three_bytes_and_a_length_are_no_filter_of_bitcoin(tmp_path: Path) -> None:
+    length = 20_000
+    noise = b"\xfd" + struct.pack("<H", length) + b"\xa5" * (length + 9)
+    path = tmp_path / "noise"
+    path.write_bytes(noise)
+    assert detect(noise) is None
+    assert detect(path) is None
+    with pytest.raises(FormatError, match="not a fullbloom file"):
+        fullbloom.open(path)
+    tail = struct.pack("<IIB", 11, 7, 0)
+    assert detect(noise[:-9] + tail) == "bip37"
+    for lie in (struct.pack("<IIB", 0, 7, 0), struct.pack("<IIB", 51, 7, 0), struct.pack("<IIB", 11, 7, 3)):
+        assert detect(noise[:-9] + lie) is None

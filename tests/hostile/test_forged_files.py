@@ -15,7 +15,7 @@ from support import Variant, every_variant
 import fullbloom
 
 
-def of_a_copy(variant: Variant, found: Any, _: Path) -> bytes:
+def write_copy(variant: Variant, found: Any, _: Path) -> bytes:
     """The bytes of a copy in memory, with some keys more where it takes any."""
     instance = found.copy()
     for key in range(0 if variant.can("build") else 20):
@@ -26,18 +26,18 @@ def of_a_copy(variant: Variant, found: Any, _: Path) -> bytes:
     return instance.to_bytes()  # type: ignore[no-any-return]
 
 
-def of_itself(_: Variant, found: Any, __: Path) -> bytes:
+def write_bytes(_: Variant, found: Any, __: Path) -> bytes:
     """Its own bytes."""
     return found.to_bytes()  # type: ignore[no-any-return]
 
 
-def of_a_file(_: Variant, found: Any, path: Path) -> bytes:
+def write_file(_: Variant, found: Any, path: Path) -> bytes:
     """The bytes of another file of it."""
     found.save(path)
     return path.read_bytes()
 
 
-def of_a_pickle(_: Variant, found: Any, __: Path) -> bytes:
+def write_pickle(_: Variant, found: Any, __: Path) -> bytes:
     """The bytes that a pickle carries."""
     return found.__reduce__()[1][0]  # type: ignore[no-any-return]
 
@@ -53,7 +53,7 @@ def test_a_forged_file_that_opens_is_saved_as_one_that_opens(variant: Variant, t
             file = File.parse(data)
             file.set(tag, lie, index)
             path.write_bytes(file.build())
-            for write in (of_a_copy, of_itself, of_a_file, of_a_pickle):
+            for write in (write_copy, write_bytes, write_file, write_pickle):
                 try:
                     with warnings.catch_warnings():
                         warnings.simplefilter("ignore", fullbloom.CapacityWarning)
@@ -92,7 +92,7 @@ def test_an_impossible_sum_of_increments_is_refused(increments: int, tmp_path: P
                     read().fpr()
 
 
-def ways_to_read(data: bytes, path: Path) -> list[Any]:
+def list_readers(data: bytes, path: Path) -> list[Any]:
     """Calls that read a file and look at all of it."""
     path.write_bytes(data)
     return [
@@ -121,7 +121,7 @@ def test_a_bin_marked_as_overflowed_must_be_full(number: int, tmp_path: Path) ->
     def passes(cells: list[int]) -> None:
         cells[words * number] |= 1
 
-    for read in ways_to_read(forge(instance.to_bytes(), passes), tmp_path / "lie.bloom"):
+    for read in list_readers(forge(instance.to_bytes(), passes), tmp_path / "lie.bloom"):
         with pytest.raises(fullbloom.FormatError, match=f"bin {number} of the file is invalid"):
             read()
 
@@ -135,7 +135,7 @@ def test_remainders_of_each_prime_must_match_the_members(
     instance.update([3, 999, 4000, 5000, 9999])
     file = File.parse(instance.to_bytes())
     file.set(COUNT, members)
-    for read in ways_to_read(file.build(), tmp_path / "lie.bloom"):
+    for read in list_readers(file.build(), tmp_path / "lie.bloom"):
         if members == 6 and not counting:
             # Members may share bits, so there may be more of them.
             assert fullbloom.loads(read().to_bytes()).num_added == members
@@ -150,10 +150,10 @@ def test_cells_of_one_prime_alone_are_refused(tmp_path: Path) -> None:
     instance.update([3, 999])
     for word in (0, 1, 5):
 
-        def more(cells: list[int], word: int = word) -> None:
+        def increment(cells: list[int], word: int = word) -> None:
             cells[word] ^= 1 << 17
 
-        for read in ways_to_read(forge(instance.to_bytes(), more), tmp_path / "lie.bloom"):
+        for read in list_readers(forge(instance.to_bytes(), increment), tmp_path / "lie.bloom"):
             with pytest.raises(fullbloom.FormatError, match="damaged"):
                 read()
 
@@ -165,11 +165,11 @@ def test_a_count_in_a_single_subtable_is_refused(count: int, tmp_path: Path) -> 
     instance.update(range(20))
     for cell in (0, 7, instance.num_cells - 1):
 
-        def more(cells: list[int], cell: int = cell) -> None:
+        def increment(cells: list[int], cell: int = cell) -> None:
             low = (cells[2 * cell + 1] + count) % 2**32
             cells[2 * cell + 1] = cells[2 * cell + 1] >> 32 << 32 | low
 
-        for read in ways_to_read(forge(instance.to_bytes(), more), tmp_path / "lie.bloom"):
+        for read in list_readers(forge(instance.to_bytes(), increment), tmp_path / "lie.bloom"):
             with pytest.raises(fullbloom.FormatError, match="sub-tables of the file hold different keys"):
                 read()
 
@@ -184,7 +184,7 @@ def test_the_rate_of_a_growing_filter_with_a_full_stage_is_a_rate(kind: str, tmp
         full = File.parse(instance.to_bytes())
         start, length = full.start(section), full.sections[section][3]
         full.payload = full.payload[:start] + b"\xff" * length + full.payload[start + length :]
-        for read in ways_to_read(full.build(), tmp_path / "lie.bloom"):
+        for read in list_readers(full.build(), tmp_path / "lie.bloom"):
             try:
                 found = read()
             except fullbloom.FormatError:
@@ -213,8 +213,8 @@ def test_a_regenerated_filter_is_no_larger_than_its_file_allows(variant: Variant
 @pytest.mark.parametrize(
     ("number", "message"),
     [
-        (16385, "does not hold the filter that its header tells of|holds a ForeignScalableFilter"),
-        (16386, "does not hold the filter that its header tells of|holds a ForeignCuckooFilter"),
+        (16385, "does not hold the filter that its header describes|holds a ForeignScalableFilter"),
+        (16386, "does not hold the filter that its header describes|holds a ForeignCuckooFilter"),
         (16387, "note.* of the service|note of the service.*RESTORE name"),
     ],
 )

@@ -9,17 +9,25 @@ pub trait Growth: Send + Sync {
     fn take(&self, bytes: u64) -> bool;
 }
 
+/// How many times its bytes may a filter from a file take in one step: the factor of its growth is a number in that
+/// file. Programs use 2 to 10.
+const MOST_FACTOR: u64 = 32;
+/// Bytes that any step may take.
+const LEAST_STEP: u64 = 1 << 20;
+
 /// Most bytes of cells that a filter may have, and a limit that it shares with others.
 #[derive(Clone)]
 pub struct Bound {
     /// Most bytes of its own.
     pub most: u64,
+    /// True if each step is limited by the bytes before it.
+    is_stepwise: bool,
     shared: Option<Arc<dyn Growth>>,
 }
 
 impl Default for Bound {
     fn default() -> Self {
-        Bound { most: u64::MAX, shared: None }
+        Bound::of(u64::MAX)
     }
 }
 
@@ -32,7 +40,25 @@ impl fmt::Debug for Bound {
 impl Bound {
     /// A limit of `most` bytes, not shared.
     pub fn of(most: u64) -> Self {
-        Bound { most, shared: None }
+        Bound { most, is_stepwise: false, shared: None }
+    }
+
+    /// The limit of a filter from a file: `most` bytes, or without a limit, a step at most a multiple of the bytes before it.
+    pub fn of_file(most: u64) -> Self {
+        Bound { is_stepwise: most == u64::MAX, ..Self::of(most) }
+    }
+
+    /// Most bytes that a filter of `bytes` may have after its next step.
+    pub fn after_step(&self, bytes: u64) -> u64 {
+        match self.is_stepwise {
+            true => bytes.saturating_add(bytes.saturating_mul(MOST_FACTOR).max(LEAST_STEP)),
+            false => self.most,
+        }
+    }
+
+    /// Replaces the limit of its own.
+    pub fn limit(&mut self, most: u64) {
+        (self.most, self.is_stepwise) = (most, false);
     }
 
     /// Consults `shared` from now on.
@@ -42,7 +68,7 @@ impl Bound {
 
     /// The bound of a copy, which shares no limit yet.
     pub fn copy_alone(&self) -> Self {
-        Self::of(self.most)
+        Bound { shared: None, ..self.clone() }
     }
 
     /// True if no filter is too large.

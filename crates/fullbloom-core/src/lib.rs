@@ -31,7 +31,7 @@
 //! | [`entries`] | operations by what an entry consists of, for all structures | error, structure, registry, bloom, counting, window, labelled, table, static_filters, exact, reconcile, chain |
 //! | [`bank`] | millions of small filters in one memory | error, growth, isa, key, cells, scheme, sizing, parallel, container, structure, bloom, chain |
 //! | [`wire`] | filters in strings of a Redis server: commands of a batch as one buffer, replies as answers | error, key, cells, scheme, sizing, bloom, counting |
-//! | [`text`] | for the command line: records of a stream, candidate duplicates | error, cells, key, structure |
+//! | [`text`] | for the command line: records of a stream, candidate duplicates | error, cells, key, foreign, structure |
 
 pub mod bank;
 pub mod bloom;

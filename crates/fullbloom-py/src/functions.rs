@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 
 use fullbloom_core::bloom::{BaseHash, Layout, Shape, with_base_hash};
+use fullbloom_core::container::file::OpenFile;
 use fullbloom_core::container::{kind, tag, unreadable};
-use fullbloom_core::error::Error;
 use fullbloom_core::isa::Isa;
 use fullbloom_core::key::KeyHasher;
 use fullbloom_core::registry;
 use fullbloom_core::sizing::{self, check_fpr, largest_items};
+use fullbloom_core::structure::opening::with_path;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -17,6 +18,8 @@ use crate::classes::bloom::BloomFilter;
 use crate::classes::{class_of, open_as};
 use crate::errors::{OrRaise, parameter};
 use crate::files::{self, Mode};
+use crate::foreign::arguments::ForeignArguments;
+use crate::foreign::sources::{AnyFile, open_any};
 use crate::foreign::{ForeignCuckooFilter, ForeignFilter, ForeignScalableFilter, ForeignStaticFilter, opening};
 use crate::keys::{batch, scalar};
 use crate::operations::Hash;
@@ -95,38 +98,55 @@ pub(crate) fn hash_many<'py>(
     batch::run(&Hash, &hasher, keys, true)
 }
 
-/// Opens the file of any filter, as its class; also one that another program wrote, if its bytes say all that is needed
-/// (see fullbloom.formats).
+/// Opens the file of any filter, as its class; also one that another program wrote (see fullbloom.formats).
 ///
 /// mode "r" maps it in constant time, "r+" maps it for adding in place (BloomFilter only) after every byte was
 /// checked. verify "header" checks lengths and tables, "full" every byte and that the cells agree with each
 /// other. max_bytes, for untrusted files: more bytes of cells are refused, now and when the filter grows.
-/// Raises FormatError, OSError, FilterMemoryError.
+///
+/// format, key_type, num_bits, num_hashes, order, block_hash: of files of other programs, as for
+/// fullbloom.formats.open_foreign(); each is needed only where the bytes do not say it. Such a file is read once, into
+/// memory. Raises FormatError, OSError, ParameterError, FilterMemoryError.
 #[pyfunction]
 #[pyo3(signature = (
     path: "str | bytes | os.PathLike[str] | os.PathLike[bytes]", *, mode: "str" = "r",
-    verify: "str" = "header", secret: "bytes | None" = None, max_bytes: "int | None" = None
+    verify: "str" = "header", secret: "bytes | None" = None, max_bytes: "int | None" = None,
+    format: "str | None" = None, key_type: "str | None" = None, num_bits: "int | None" = None,
+    num_hashes: "int | None" = None, order: "str | None" = None, block_hash: "bytes | None" = None
 ) -> "_Filter")]
+#[allow(clippy::too_many_arguments)] // the public signature
 pub(crate) fn open<'py>(
     path: &Bound<'py, PyAny>,
     #[pyo3(from_py_with = crate::parameters::mode)] mode: &str,
     #[pyo3(from_py_with = crate::parameters::verify)] verify: &str,
     secret: Option<&Bound<'_, PyAny>>,
-    max_bytes: Option<&Bound<'_, PyAny>>,
+    max_bytes: Option<&Bound<'py, PyAny>>,
+    format: Option<&Bound<'py, PyAny>>,
+    key_type: Option<&Bound<'py, PyAny>>,
+    num_bits: Option<&Bound<'py, PyAny>>,
+    num_hashes: Option<&Bound<'py, PyAny>>,
+    order: Option<&Bound<'py, PyAny>>,
+    block_hash: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = path.py();
     let (mode, wanted) = (files::mode(py, mode)?, files::read_open_options(py, verify, secret, max_bytes)?);
+    let given = ForeignArguments { format, key_type, num_bits, num_hashes, order, block_hash, max_bytes };
     let path = files::path(path)?;
     if mode == Mode::Write {
+        opening::check_ours(py, &given, &path)?;
         let filter = py.detach(|| files::open_write(&path, &wanted)).or_raise(py)?;
         return Ok(Bound::new(py, BloomFilter::wrap(filter).with_limit(wanted.max_bytes))?.into_any());
     }
-    let file = match py.detach(|| files::open(&path)) {
-        Err(error @ Error::Format(_)) => {
-            return opening::open_theirs(py, &path, &wanted).unwrap_or_else(|| Err(error).or_raise(py));
+    let file = match py.detach(|| with_path(open_any(&path), &path)).or_raise(py)? {
+        AnyFile::Ours(file) => py.detach(|| with_path(OpenFile::of(file, &path), &path)).or_raise(py)?,
+        AnyFile::Theirs(source) => {
+            if let Some(filter) = opening::open_theirs(py, &path, source, (&given, &wanted))? {
+                return Ok(filter);
+            }
+            py.detach(|| files::open(&path)).or_raise(py)?
         }
-        opened => opened.or_raise(py)?,
     };
+    opening::check_ours(py, &given, &path)?;
     let variant = file.parsed.header.variant;
     if let Some(class) = STORED.iter().find(|class| class.variant == variant) {
         return (class.open)(py, &file, &path, &wanted);

@@ -20,9 +20,9 @@
 //! | `reconcile` | coded symbols, and the differences of two sets | operations |
 //! | `extras` | methods that only some classes have | classes, reconcile |
 //! | `bank` | many filters in one, a key with its owner | classes, stored |
-//! | `text` | lines and records for the command line | classes |
 //! | `wire` | cells that a server holds: keys to commands, replies to results | classes |
-//! | `foreign` | filters of other programs | operations, stored |
+//! | `foreign` | filters of other programs | operations, stored, classes |
+//! | `text` | lines and records for the command line | classes, foreign |
 //! | `signature` | signatures of rows: terms and tables in, row numbers out | operations, stored |
 //! | `functions` | functions of the module | bank, classes, foreign, signature |
 
@@ -74,12 +74,10 @@ macro_rules! module {
             #[pymodule_export]
             use super::foreign::{
                 ForeignCuckooFilter, ForeignFilter, ForeignScalableFilter, ForeignStaticFilter, detect_foreign,
-                foreign_formats, foreign_positions,
+                foreign_formats, foreign_positions, open_foreign,
             };
             #[pymodule_export]
-            use super::foreign::bip158::{bip158_build, bip158_count, bip158_matches};
-            #[pymodule_export]
-            use super::foreign::parquet::{parquet_chunks, parquet_filter_len, parquet_footer_len};
+            use super::foreign::parquet::{ParquetChunks, parquet_filter_len, parquet_footer_len};
             #[pymodule_export]
             use super::cpython::fast_paths;
             #[pymodule_export]

@@ -215,8 +215,8 @@ macro_rules! stored_methods {
 
             /// Opens a file that save() wrote, mapped read-only; copy() it to change it.
             ///
-            /// verify "header" checks lengths and tables, "full" every byte. max_bytes: as for from_bytes(). Filters of
-            /// RedisBloom are read into memory. Raises FormatError, OSError, FilterMemoryError.
+            /// verify "header" checks lengths and tables, "full" every byte. max_bytes: as for from_bytes(). Raises
+            /// FormatError, OSError, FilterMemoryError.
             #[staticmethod]
             #[pyo3(signature = (
                 path: "str | bytes | os.PathLike[str] | os.PathLike[bytes]", *, mode: "str" = "r",
@@ -245,6 +245,16 @@ macro_rules! stored_methods {
             fn __deepcopy__(&self, py: Python<'_>, memo: &Bound<'_, PyAny>) -> PyResult<Self> {
                 let _ = memo;
                 $crate::stored::copy(py, self)
+            }
+
+            fn __enter__(slf: Py<Self>) -> Py<Self> {
+                slf
+            }
+
+            /// Closes nothing: no file is open for writing, and a mapped one is released with the object.
+            #[pyo3(signature = (*args: "object") -> "None")]
+            fn __exit__(&self, args: &Bound<'_, pyo3::types::PyTuple>) {
+                let _ = args;
             }
 
             /// Pickles as to_bytes(). With a secret it raises TypeError: a pickle must not contain the secret.

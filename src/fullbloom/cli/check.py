@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from fullbloom.cli.options import RecordOptions, add_hashes, add_inputs, add_records, add_secret
+from fullbloom.cli.foreign_options import KnownFilterOptions, add_known_records
+from fullbloom.cli.options import add_hashes, add_inputs, add_secret
 
 if TYPE_CHECKING:
     import argparse
@@ -18,18 +19,17 @@ if TYPE_CHECKING:
 
 HELP = "print the lines that a filter holds"
 DETAIL = """Exit code 0: all lines were found (wrongly, for some, with the filter's rate); 1: some are
-certainly absent; 2: an error. A FILTER that separates two sets answers for lines of these only. With
---hex and --sha1-of no line is printed, nor shown while it is typed on a terminal: use the exit code,
---count or --json."""
+certainly absent; 2: an error. A FILTER that separates two sets answers for lines of these only. A FILTER
+of another program reads lines as keys of its type. With --hex and --sha1-of no line is printed, nor shown
+while it is typed on a terminal: use the exit code, --count or --json."""
 EXAMPLE = "fullbloom check words.bloom --absent typed.txt"
 QUIET = "print nothing and stop at the first absent line: use the exit code"
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckOptions(RecordOptions):
+class CheckOptions(KnownFilterOptions):
     """Options of ``fullbloom check``."""
 
-    filter: str
     absent: bool
     count: bool
     verify: Literal["header", "full"]
@@ -41,7 +41,7 @@ OPTIONS = CheckOptions
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("filter", metavar="FILTER", help="a file that fullbloom wrote")
+    parser.add_argument("filter", metavar="FILTER", help="a file that fullbloom or another program wrote")
     add_inputs(parser)
     parser.add_argument("--absent", action="store_true", help="print the absent lines instead")
     parser.add_argument("--count", action="store_true", help="print only how many lines would be printed")
@@ -52,13 +52,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--values", action="store_true", help="print found lines with a tab and what FILTER maps them to"
     )
     add_secret(parser)
-    add_records(parser)
+    add_known_records(parser)
     add_hashes(parser)
 
 
 def run(options: CheckOptions) -> int:
     """Look all lines up; return 0 if none is absent, else 1."""
-    from fullbloom.cli.filters.files import load
+    from fullbloom.cli.filters.foreign import is_foreign
     from fullbloom.cli.io.blocks import Blocks, TypedLine, is_typed
     from fullbloom.cli.io.hashes import warn_of_digests
     from fullbloom.cli.io.output import Output
@@ -67,8 +67,7 @@ def run(options: CheckOptions) -> int:
     from fullbloom.cli.report import note, note_faults, report
     from fullbloom.cli.stops import Stops
 
-    options.check_records()
-    seen = load(options.filter, options.secret_file, verify=options.verify, adds=False)
+    options, seen = _open(options)
     _check_values(options, seen)
     secret = options.has_hashes
     output = None if options.count or options.quiet or secret else Output(None)
@@ -87,7 +86,8 @@ def run(options: CheckOptions) -> int:
         else:
             lines, found = _check_lines(options, seen, blocks, output, progress)
         progress.clear()
-    warn_of_digests(options, seen, lines=lines, found=found)
+    if not is_foreign(seen):
+        warn_of_digests(options, seen, lines=lines, found=found)
     if secret and not (options.count or options.json):
         note(options, f"{found:,} of {lines:,} found")
     stats = {
@@ -101,13 +101,27 @@ def run(options: CheckOptions) -> int:
     return 0 if found == lines else 1
 
 
+def _open(options: CheckOptions) -> tuple[CheckOptions, Filter]:
+    """Return the filter, and the options as they apply to it."""
+    from fullbloom.cli.filters.files import require_lines
+    from fullbloom.cli.filters.foreign import is_foreign, open_any
+
+    options.check_formats()
+    seen = open_any(options.description, options.filter, options.secret_file, verify=options.verify)
+    if is_foreign(seen):
+        return options.for_foreign(seen), seen
+    require_lines(seen, options.filter, adds=False)
+    return options.for_own(), seen
+
+
 def _check_values(options: CheckOptions, seen: Filter) -> None:
     from fullbloom.cli.failures import Refusal
+    from fullbloom.cli.filters.foreign import is_foreign
     from fullbloom.cli.filters.kinds import get_row, list_maps
 
     if not options.values:
         return
-    if get_row(seen) not in list_maps():
+    if is_foreign(seen) or get_row(seen) not in list_maps():
         raise Refusal(f"{options.filter}: a {type(seen).__name__} has no values; drop --values")
     given = {"--absent": options.absent, "--select": options.select, "--hex": options.hex}
     given["--sha1-of"] = options.sha1_of

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fullbloom.cli.options import ForeignOptions, add_format, add_secret
+from fullbloom.cli.foreign_options import ForeignOptions, add_format
+from fullbloom.cli.options import add_secret
 
 if TYPE_CHECKING:
     import argparse
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 HELP = "write a filter in the format of another program, or read one"
 DETAIL = """Filters keep their bits and their keys where both formats place a key alike; otherwise the error
 says which bits and which hash differ. The format of the input is found by its lengths. "--to fullbloom"
-writes a file that opens without a copy."""
+writes a file that opens without a copy, "--to split" one with a plain filter of Parquet's layout."""
 EXAMPLE = "fullbloom convert seen.spark seen.bloom --to fullbloom"
 QUIET = "print nothing"
 
@@ -33,13 +34,11 @@ OPTIONS = ConvertOptions
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    from fullbloom.formats.conversion import OWN
+    from fullbloom.formats.conversion import list_targets
 
     parser.add_argument("filter", metavar="IN", help="a filter's file")
     parser.add_argument("out", metavar="OUT", help='the file to write, "-" for standard output')
-    parser.add_argument(
-        "--to", required=True, metavar="FORMAT", help=f"{OWN}, or a format that --format names"
-    )
+    parser.add_argument("--to", required=True, metavar="FORMAT", help=f"{', '.join(list_targets())}")
     add_format(parser)
     add_secret(parser)
 
@@ -53,7 +52,7 @@ def run(options: ConvertOptions) -> int:
     from fullbloom.errors import IncompatibleFilters
     from fullbloom.formats.conversion import convert
 
-    found: Any = open_any(options, options.filter, options.secret_file, verify="full")
+    found: Any = open_any(options.description, options.filter, options.secret_file, verify="full")
     try:
         data = convert(found, options.to)
     except IncompatibleFilters as error:

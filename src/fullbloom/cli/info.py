@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from fullbloom.cli.options import ForeignOptions, add_format, add_secret
+from fullbloom.cli.foreign_options import ForeignOptions, add_format
+from fullbloom.cli.options import add_secret
 
 if TYPE_CHECKING:
     import argparse
@@ -46,16 +47,18 @@ def _open(options: InfoOptions) -> Any:
     from fullbloom.formats import detect
 
     types = _list_key_types(options.format or detect(options.filter))
-    if options.key_type is None and len(types) > 1:
-        options = replace(options, key_type=types[0])
-    return open_any(options, options.filter, options.secret_file, verify=options.verify)
+    description = options.description
+    if options.key_type is None and options.members is None and len(types) > 1:
+        description = replace(description, key_type=types[0])
+    return open_any(description, options.filter, options.secret_file, verify=options.verify)
 
 
 def _list_key_types(name: str | None) -> list[str]:
     """Return the types that keys of a format can have; empty for a file of fullbloom's."""
-    from fullbloom.formats import rows
+    from fullbloom.formats import find_row
 
-    return next((row["key_types"] for row in rows() if row["name"] == name), [])
+    types: list[str] = find_row(name)["key_types"] if name is not None else []
+    return types
 
 
 def run(options: InfoOptions) -> int:

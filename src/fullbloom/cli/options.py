@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from fullbloom.cli import units
 from fullbloom.cli.failures import Refusal
@@ -29,6 +29,9 @@ _LINES, _RECORDS, _LEAST = 128, 512, 1 << 16
 _SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 _COLUMNAR = {".parquet": "parquet", ".pq": "parquet"} | dict.fromkeys((".arrow", ".feather", ".ipc"), "arrow")
 _SUFFIXES |= _COLUMNAR
+#: The formats of records, and the types of their keys.
+RECORD_FORMATS = ("csv", "tsv", "jsonl", "parquet", "arrow")
+RECORD_TYPES = ("auto", "str", "int", "float", "bool", "uuid")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,17 +42,6 @@ class Options:
     quiet: bool
     #: The key to look up, of commands that take one.
     key: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ForeignOptions(Options):
-    """Options of commands that read files of other programs."""
-
-    format: str | None
-    key_type: str | None
-    num_bits: int | None
-    num_hashes: int | None
-    order: Literal["lsb", "msb"] | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +80,8 @@ class RecordOptions(LineOptions):
     exact: bool = False
     mark: bool = False
     keep: str = "first"
+    #: The type as which whole lines are read, for a filter of another program; text for any other.
+    line_type: str | None = None
 
     @property
     def has_hashes(self) -> bool:
@@ -97,7 +91,8 @@ class RecordOptions(LineOptions):
     @property
     def has_records(self) -> bool:
         """Whether records are read: with a chosen key, by several threads, or for the last of a key."""
-        return not self.has_hashes and (bool(self.select) or self.threads > 1 or self.keep == "last")
+        chosen = bool(self.select) or self.threads > 1 or self.keep == "last" or self.line_type is not None
+        return not self.has_hashes and chosen
 
     def check_records(self) -> None:
         """Refuse options that need ``--select`` without it, and those that exclude it."""
@@ -239,22 +234,6 @@ class BuildOptions(FilterOptions):
         )
 
 
-def add_format(parser: argparse.ArgumentParser) -> None:
-    """Declare how a file of another program is read."""
-    group = parser.add_argument_group("files of other programs")
-    group.add_argument(
-        "--format", metavar="NAME", help="format of the file, if its lengths do not say: see docs/formats.md"
-    )
-    group.add_argument(
-        "--key-type", metavar="TYPE", help="type of its keys, where files do not record it: utf-8, long, ..."
-    )
-    group.add_argument("--num-bits", type=units.count, metavar="M", help="bits of a file of bits alone")
-    group.add_argument("--num-hashes", type=units.count, metavar="K", help="hashes of a file of bits alone")
-    group.add_argument(
-        "--order", choices=("lsb", "msb"), help="first bit of a byte of bits alone: the lowest or the highest"
-    )
-
-
 def add_inputs(parser: argparse.ArgumentParser) -> None:
     """Add the files to read."""
     parser.add_argument("files", nargs="*", metavar="FILE", help='input; "-" or none is standard input')
@@ -268,6 +247,25 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
 
 def add_records(parser: argparse.ArgumentParser) -> None:
     """Add the choice of the key within a record."""
+    group = add_select(parser)
+    group.add_argument(
+        "--format",
+        metavar="FORMAT",
+        choices=RECORD_FORMATS,
+        help="csv, tsv, jsonl, parquet or arrow; guessed from the file name otherwise",
+    )
+    group.add_argument(
+        "--key-type",
+        choices=RECORD_TYPES,
+        action="append",
+        metavar="TYPE",
+        help="type of the key in Python and in data frames: str, int, float, bool or uuid; once for all "
+        "--select or once for each (default auto: text in CSV and TSV, their own types in JSON)",
+    )
+
+
+def add_select(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """Add the options of records except their format and the type of keys; return the group."""
     group = parser.add_argument_group("records")
     group.add_argument(
         "--select",
@@ -275,12 +273,6 @@ def add_records(parser: argparse.ArgumentParser) -> None:
         action="append",
         help="the key is this column, by name or number from 1 (CSV, TSV, Parquet, Arrow), or this dotted "
         "key (JSON lines, structs); given more than once, the key is the tuple",
-    )
-    group.add_argument(
-        "--format",
-        metavar="FORMAT",
-        choices=("csv", "tsv", "jsonl", "parquet", "arrow"),
-        help="csv, tsv, jsonl, parquet or arrow; guessed from the file name otherwise",
     )
     group.add_argument("--no-header", action="store_true", help="the first CSV or TSV record is data")
     group.add_argument(
@@ -290,19 +282,12 @@ def add_records(parser: argparse.ArgumentParser) -> None:
         help='between cells, such as ";" or "tab" (default: a comma in CSV, a tab in TSV)',
     )
     group.add_argument(
-        "--key-type",
-        choices=("auto", "str", "int", "float", "bool", "uuid"),
-        action="append",
-        metavar="TYPE",
-        help="type of the key in Python and in data frames: str, int, float, bool or uuid; once for all "
-        "--select or once for each (default auto: text in CSV and TSV, their own types in JSON)",
-    )
-    group.add_argument(
         "--skip-bad", action="store_true", help="leave out records that cannot be read, and count them"
     )
     group.add_argument(
         "--threads", type=units.count, default=1, metavar="N", help="threads that read records (default 1)"
     )
+    return group
 
 
 def add_hashes(parser: argparse.ArgumentParser) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fullbloom.cli import units
 from fullbloom.cli.failures import Refusal
 from fullbloom.cli.options import Options
 
@@ -22,9 +21,6 @@ group without a filter may hold every key. Only footers and filters are read."""
 EXAMPLE = "fullbloom parquet probe --column user_id --keys keys.txt 'data/**/*.parquet'"
 QUIET = "print no progress"
 
-#: Reads a key of a line, by the type of a column's keys.
-_READERS: dict[str, Any] = {"int": int, "long": int, "float": float, "double": float, "bytes": str}
-
 
 @dataclass(frozen=True, kw_only=True)
 class ParquetOptions(Options):
@@ -35,6 +31,8 @@ class ParquetOptions(Options):
     column: str | None
     keys: str | None
     arrow: str | None
+    row_groups: list[int] | None
+    threads: int
 
 
 OPTIONS = ParquetOptions
@@ -47,6 +45,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--column", metavar="NAME", help="the column, a.b for a field; required by probe")
     parser.add_argument("--keys", metavar="FILE", help='keys to probe, one per line; "-" is standard input')
     parser.add_argument("--arrow", metavar="FILE", help="write the matches to an Arrow IPC file instead")
+    parser.add_argument(
+        "--row-group",
+        type=units.row_group,
+        action="append",
+        dest="row_groups",
+        metavar="N",
+        help="only this row group of each file, counted from 0; may be given more than once",
+    )
+    parser.add_argument(
+        "--threads",
+        type=units.count,
+        default=1,
+        metavar="N",
+        help="files that are read at a time (default 1)",
+    )
 
 
 def run(options: ParquetOptions) -> int:
@@ -63,7 +76,10 @@ def _list(options: ParquetOptions) -> int:
 
     if options.keys is not None or options.arrow is not None:
         raise Refusal("--keys and --arrow are for probe")
-    places = [place for place in list_filters(options.files, options.column) if place.offset is not None]
+    listed = list_filters(
+        options.files, options.column, row_groups=options.row_groups, threads=options.threads
+    )
+    places = [place for place in listed if place.offset is not None]
     lines: list[list[Any]] = [
         [place.file, place.row_group, place.column, place.physical_type, _length(place)] for place in places
     ]
@@ -110,13 +126,16 @@ def _probe(options: ParquetOptions) -> int:
     progress = Progress(None, quiet=options.quiet)
     matches: list[dict[str, Any]] = []
     lines: list[list[Any]] = []
-    for number, file in enumerate(files):
-        progress.show(f"{number:,} of {len(files):,} files, {len(lines):,} matches")
-        for probe in probe_filters(file, options.column or "", keys):
-            found = list_matches(probe, keys)
-            if not found:
-                continue
-            group = probe.place.row_group
+    probes = probe_filters(
+        files, options.column or "", keys, row_groups=options.row_groups, threads=options.threads
+    )
+    begun, last = 0, None
+    for probe in probes:
+        file, group = probe.place.file, probe.place.row_group
+        begun, last = begun + (file != last), file
+        progress.show(f"{begun:,} of {len(files):,} files, {len(lines):,} matches")
+        found = list_matches(probe, keys)
+        if found:
             has_filter = probe.found is not None
             matches.append({"file": file, "row_group": group, "has_filter": has_filter, "keys": found})
             lines += [[file, group, key] for key in found]
@@ -137,7 +156,9 @@ def _write_arrow(options: ParquetOptions, target: str) -> int:
     require_writable(target)
     files = list(expand(options.files))
     keys = _read_keys(options, files)
-    table = probe_table(files, options.column or "", keys)
+    table = probe_table(
+        files, options.column or "", keys, row_groups=options.row_groups, threads=options.threads
+    )
     named = table.append_column("value", pa.array(keys).take(table["key"]))
     encoded = pa.BufferOutputStream()
     with pa.ipc.new_file(encoded, named.schema) as out:
@@ -155,17 +176,8 @@ def _write_arrow(options: ParquetOptions, target: str) -> int:
 
 def _read_keys(options: ParquetOptions, files: list[str]) -> list[Any]:
     """Return the keys as values of the column's type; no message shows a key."""
+    from fullbloom.cli.filters.foreign import find_line_type, read_keys
     from fullbloom.formats.parquet import list_filters
 
     place = next(list_filters(files, options.column), None)
-    read = str if place is None else _READERS[place.key_type]
-    source = options.keys or "-"
-    lines = (sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()).splitlines()
-    keys = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            keys.append(read(line.decode("utf-8")))
-        except ValueError:  # of the text, or of its encoding
-            kind = place.physical_type if place else "str"
-            raise Refusal(f"{source}: line {number} is not a value of a column of type {kind}") from None
-    return keys
+    return read_keys(options.keys or "-", find_line_type("bytes" if place is None else place.key_type))

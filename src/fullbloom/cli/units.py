@@ -16,6 +16,7 @@ _DELIMITERS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe":
 #: A buffer of fewer bytes is slow.
 _LEAST_LINE = 1 << 16
 _MOST_BYTES = 1 << 63  # what Rust counts bytes with, and more than any machine has
+_BLOCK_HASH = 32
 
 
 def size(text: str) -> int:
@@ -112,6 +113,21 @@ def seed(text: str) -> int:
     return value
 
 
+def row_group(text: str) -> int:
+    """Return the number of a row group, from 0; a file has fewer than 2^31.
+
+    >>> row_group("2")
+    2
+    """
+    try:
+        number = int(text)
+    except ValueError:  # more digits than Python reads, too
+        raise argparse.ArgumentTypeError(f"{shorten(text)!r} is not the number of a row group") from None
+    if not 0 <= number < 1 << 31:
+        raise argparse.ArgumentTypeError(f"must be between 0 and 2**31 - 1, got {shorten(text)}")
+    return number
+
+
 def size_text(number: float) -> str:
     """Write 67108864 as ``64.0 MiB``."""
     value, unit = float(number), "B"
@@ -138,3 +154,20 @@ def duration_text(seconds: float) -> str:
     if hours:
         return f"{hours:,} h {minutes} min"
     return f"{minutes} min {whole % 60} s" if minutes else f"{whole} s"
+
+
+def block_hash(text: str) -> bytes:
+    """Return the 32 bytes of the hash of a block.
+
+    >>> len(block_hash("00" * 32))
+    32
+    """
+    try:
+        data = bytes.fromhex(text)
+    except ValueError:
+        data = b""
+    if len(data) != _BLOCK_HASH:
+        raise argparse.ArgumentTypeError(
+            f"a hash of a block has 64 hexadecimal digits, got {shorten(text)!r}"
+        )
+    return data

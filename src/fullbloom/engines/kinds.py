@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from fullbloom import ForeignFilter
+from fullbloom import ForeignFilter, _core
 from fullbloom.errors import ParameterError, ParameterTypeError
 from fullbloom.registry import Row, get_class, get_row, is_open, rows
 
 #: Spark's own formats: version 2, which Spark 4 writes, and version 1.
-SPARK_FORMATS = ("spark", "spark-v1")
+SPARK_FORMATS = tuple(row["name"] for row in _core.foreign_formats() if row["program"] == "spark")
 
 
 def _is_sized(row: Row) -> bool:

@@ -14,7 +14,7 @@ filters of Parquet files are in :mod:`fullbloom.formats.parquet`.
 Programs of tutorials store the bits alone, so you say how many there are, and by which rule:
 
 >>> bits = bytes.fromhex("04222000208110114020000000000480")
->>> old = open_foreign(bits, "sha256-seeded", num_bits=128, num_hashes=7)
+>>> old = open_foreign(bits, "sha256-seeded", num_bits=128, num_hashes=7, verify=["alice", "bob"])
 >>> old.contains_many(["alice", "bob", "carol"])
 [True, True, False]
 """
@@ -25,25 +25,33 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from fullbloom import _core
-from fullbloom.errors import ParameterError, ParameterTypeError
+from fullbloom.errors import ParameterError
+from fullbloom.formats.verification import Verification, require_members, verify_members
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Iterable
 
-__all__ = ["detect", "find_row", "open_foreign", "rows"]
+    from fullbloom.keys import Key
+
+__all__ = ["Verification", "detect", "find_row", "open_foreign", "rows", "verify_members"]
 
 
 @cache
 def rows() -> tuple[dict[str, Any], ...]:
     """Return one dict per format: name, title, rule, types of keys, how it was verified, and its limits.
 
-    "class" is the class of its filters, "bare" is True if its bytes are the bits alone, and "order" states
-    whether the first bit of a byte is the lowest ("lsb") or the highest ("msb").
+    "class" is the class of its filters, "program" the program whose formats it belongs to, "needs" the
+    arguments beside the format without which its bytes cannot be read, "order" states whether the first bit
+    of a byte is the lowest ("lsb") or the highest ("msb"), and "twin" is the format of the same bits in the
+    other order.
 
-    >>> [row["name"] for row in rows() if not row["bare"]][:5]
+    >>> [row["name"] for row in rows()][:5]
     ['spark', 'spark-v1', 'guava', 'guava-32', 'parquet']
-    >>> [row["name"] for row in rows() if row["bare"] and row["order"] == "lsb"][:3]
+    >>> [row["name"] for row in rows() if row["twin"] and row["order"] == "lsb"][:3]
     ['fnv1a-go', 'fnv1a-go-32', 'fnv1a-java']
+    >>> find_row("bip158")["needs"]
+    ['block_hash']
     """
     return tuple(_core.foreign_formats())
 
@@ -51,7 +59,7 @@ def rows() -> tuple[dict[str, Any], ...]:
 def detect(source: bytes | bytearray | memoryview | str | os.PathLike[str]) -> str | None:
     """Return the name of the format of bytes or of a file; None if they fit none, as a fullbloom file.
 
-    Reads the first bytes, and the header of a RedisBloom dump. Bits alone fit none. Raises OSError.
+    Reads 64 KiB at most. Bits alone fit none. Raises OSError.
 
     >>> detect(bytes.fromhex("00000001000000040000000187a6190a091be602"))
     'spark-v1'
@@ -68,6 +76,8 @@ def open_foreign(
     num_bits: int | None = None,
     num_hashes: int | None = None,
     order: Literal["lsb", "msb"] | None = None,
+    block_hash: bytes | None = None,
+    verify: Iterable[Key] | None = None,
     max_bytes: int | None = None,
 ) -> Any:
     """Return the filter in bytes or in a file that another program wrote: an object of the row's class.
@@ -76,7 +86,11 @@ def open_foreign(
     since the lengths that such bytes state fit in one format at most. key_type, or funnel, as Guava calls it:
     the type of the keys, required where the format does not record it. num_bits, num_hashes: m and k of bits
     alone, whose rule is the format. order: "msb" if the first bit of a byte is its highest one, as in Redis;
-    such formats have names that end in "-msb". max_bytes: a larger filter is refused.
+    such formats have names that end in "-msb". block_hash: the 32 bytes of the hash of the block of a BIP 158
+    filter, in the order of the network protocol. max_bytes: a larger filter is refused.
+
+    verify: keys that are known members. Raises IncompatibleFilters unless all are found; the message says how
+    many were, and how many chance finds. A wrong rule, type of keys or order finds about as many as chance.
 
     Raises FormatError, which names format and field, ParameterError, OSError, FilterMemoryError.
 
@@ -88,50 +102,28 @@ def open_foreign(
     """
     if key_type is not None and funnel is not None and key_type != funnel:
         raise ParameterError(f"key_type and funnel are one parameter, got {key_type!r} and {funnel!r}")
-    chosen = funnel if key_type is None else key_type
-    is_data = isinstance(source, (bytes, bytearray, memoryview))
-    if not is_data and not isinstance(source, str) and not hasattr(source, "__fspath__"):
-        raise ParameterTypeError(f"source must be bytes or a path, got {type(source).__name__}")
-    name = _find_name(format, order)
-    row = find_row(detect(source) if name is None else name)
-    if row is None or row["class"] == "ForeignFilter":
-        plain: Any = _core.ForeignFilter
-        return (plain.from_foreign if is_data else plain.open_foreign)(
-            source,
-            name,
-            key_type=chosen,
-            num_bits=num_bits,
-            num_hashes=num_hashes,
-            max_bytes=max_bytes,
-        )
-    if (num_bits, num_hashes) != (None, None):
-        raise ParameterError(f"num_bits and num_hashes are for bits alone, not for {row['name']!r}")
-    owner: Any = getattr(_core, row["class"])
-    read = owner.from_foreign if is_data else owner.open_foreign
-    if row["class"] == "ForeignStaticFilter":
-        return read(source, name, key_type=chosen, max_bytes=max_bytes)
-    if chosen not in {None, "bytes", "utf-8"}:
-        raise ParameterError(f"key_type must be bytes in format {row['name']!r}, got {chosen!r}")
-    return read(source, max_bytes=max_bytes)
+    found: Any = _core.open_foreign(
+        source,
+        format,
+        key_type=funnel if key_type is None else key_type,
+        num_bits=num_bits,
+        num_hashes=num_hashes,
+        order=order,
+        block_hash=block_hash,
+        max_bytes=max_bytes,
+    )
+    if verify is not None:
+        require_members(found, verify)
+    return found
 
 
-def find_row(name: str | None) -> dict[str, Any] | None:
-    """Return the row of a format; None for None and for a name without a row.
+def find_row(name: str | None) -> dict[str, Any]:
+    """Return the row of a format. Raises ParameterError if no format has this name.
 
     >>> find_row("redisbloom")["class"]
     'ForeignScalableFilter'
     """
-    return next((row for row in rows() if row["name"] == name), None)
-
-
-def _find_name(name: str | None, order: str | None) -> str | None:
-    """Return the name of the format with this order of bits."""
-    if order is None:
-        return name
-    if order not in {"lsb", "msb"}:
-        raise ParameterError(f"order must be 'lsb' or 'msb', got {order!r}")
-    row = find_row(name)
-    if row is None or not row["bare"]:
-        raise ParameterError(f"order is for formats of bits alone, got format {name!r}")
-    stem = row["name"].removesuffix("-msb")
-    return f"{stem}-msb" if order == "msb" else stem
+    for row in rows():
+        if row["name"] == name:
+            return row
+    raise ParameterError(f"format must be one of {', '.join(row['name'] for row in rows())}, got {name!r}")

@@ -65,10 +65,14 @@ impl OpenFile {
     pub fn new(path: &Path) -> Result<Self> {
         // Opening a pipe would wait for its writer.
         if fs::metadata(path).map_err(|e| Error::io(e, path))?.is_file() {
-            let file = File::open(path).map_err(|e| Error::io(e, path))?;
-            return Ok(OpenFile { parsed: parse(&file, path)?, file });
+            return Self::of(File::open(path).map_err(|e| Error::io(e, path))?, path);
         }
         Err(irregular(path))
+    }
+
+    /// Reads the header and tables of `file`, which was opened as `path`.
+    pub fn of(file: File, path: &Path) -> Result<Self> {
+        Ok(OpenFile { parsed: parse(&file, path)?, file })
     }
 
     /// Maps the file.

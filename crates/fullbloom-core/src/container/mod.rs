@@ -163,21 +163,44 @@ numbers! {
     }
 }
 
-/// A Bloom filter of `RedisBloom`. This number and the next two are in files of the service; the registry has no row
-/// for them, nor for the one behind them.
-pub const REDISBLOOM: u16 = 16_385;
-/// A cuckoo filter of `RedisBloom`.
-pub const REDISBLOOM_CUCKOO: u16 = 16_386;
-/// A small text stored beside the filters.
-pub const NOTE: u16 = 16_387;
-/// A Bloom filter under the rule of another program.
-pub const FOREIGN: u16 = 16_388;
-/// A filter of fingerprints of another program, built of all its keys at once.
-pub const FOREIGN_STATIC: u16 = 16_389;
-/// An index of signatures. It is not a filter, so the registry has no row for it.
-pub const SIGNATURES: u16 = 16_400;
-/// Many filters, one per owner.
-pub const BANK: u16 = 16_401;
+/// Numbers of files without a row in the registry, and the Python class of what they hold.
+macro_rules! unregistered {
+    ($($(#[doc = $meaning:tt])* $NAME:ident = $number:literal, $class:literal;)*) => {
+        $($(#[doc = $meaning])* pub const $NAME: u16 = $number;)*
+
+        /// The number and the class of each.
+        pub const UNREGISTERED: &[(u16, &str)] = &[$(($NAME, $class),)*];
+    };
+}
+
+unregistered! {
+    /// A Bloom filter of `RedisBloom`. This number and the next two are in files of the service.
+    REDISBLOOM = 16_385, "ForeignScalableFilter";
+    /// A cuckoo filter of `RedisBloom`.
+    REDISBLOOM_CUCKOO = 16_386, "ForeignCuckooFilter";
+    /// A small text stored beside the filters, which has no class.
+    NOTE = 16_387, "";
+    /// A Bloom filter under the rule of another program.
+    FOREIGN = 16_388, "ForeignFilter";
+    /// A filter of another program, built of all its keys at once.
+    FOREIGN_STATIC = 16_389, "ForeignStaticFilter";
+    /// An index of signatures, which is not a filter.
+    SIGNATURES = 16_400, "SignatureIndex";
+    /// Many filters, one an owner.
+    BANK = 16_401, "FilterBank";
+}
+
+/// The class of files with this number, empty if they have none.
+pub const fn class_of(variant: u16) -> &'static str {
+    let mut at = 0;
+    while at < UNREGISTERED.len() {
+        if UNREGISTERED[at].0 == variant {
+            return UNREGISTERED[at].1;
+        }
+        at += 1;
+    }
+    ""
+}
 
 /// The error for a part of a file that has an impossible value.
 #[cold]
@@ -187,32 +210,18 @@ pub fn damage_error(part: &str) -> Error {
 
 /// The error for a file without a filter of this library's own: one of another program's, or of a later release.
 pub fn unreadable(variant: u16) -> Error {
-    let class = match variant {
-        REDISBLOOM => "ForeignScalableFilter",
-        REDISBLOOM_CUCKOO => "ForeignCuckooFilter",
-        FOREIGN => "ForeignFilter",
-        FOREIGN_STATIC => "ForeignStaticFilter",
-        SIGNATURES => {
-            return Error::format(
-                "the file holds a SignatureIndex; the Python package opens it, with fullbloom.open()",
-            );
-        }
-        BANK => {
-            return Error::format("the file holds a FilterBank; the Python package opens it, with fullbloom.open()");
-        }
-        NOTE => {
-            return Error::format(
-                "the file holds a note of the service, which only the service reads: give it to one with RESTORE name \
-                 bytes, or PUT /v1/filters/NAME/dump, and ask it there",
-            );
-        }
-        _ => {
-            return Error::format(format!(
-                "the file holds structure number {variant}, which this release does not know; use a newer release"
-            ));
-        }
-    };
-    Error::format(format!(
-        "the file holds a {class}, a filter of another program's; the Python package opens it, with fullbloom.open()"
-    ))
+    let class = class_of(variant);
+    if variant == NOTE {
+        return Error::format(
+            "the file holds a note of the service, which only the service reads: give it to one with RESTORE name \
+             bytes, or PUT /v1/filters/NAME/dump, and ask it there",
+        );
+    }
+    if class.is_empty() {
+        return Error::format(format!(
+            "the file holds structure number {variant}, which this release does not know; use a newer release"
+        ));
+    }
+    let what = if class.starts_with("Foreign") { ", a filter of another program's" } else { "" };
+    Error::format(format!("the file holds a {class}{what}; the Python package opens it, with fullbloom.open()"))
 }

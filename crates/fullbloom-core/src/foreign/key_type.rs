@@ -69,7 +69,7 @@ impl KeyType {
     }
 
     /// The keys that it takes, for messages.
-    pub fn accepted(self) -> &'static str {
+    pub fn describe(self) -> &'static str {
         match self {
             KeyType::Any => "str, bytes and int of 64 bits",
             KeyType::Long => "int of 64 bits",
@@ -85,12 +85,12 @@ impl KeyType {
     }
 
     /// The type with this number.
-    pub fn numbered(number: u64) -> Option<Self> {
+    pub fn from_number(number: u64) -> Option<Self> {
         Self::ALL.into_iter().find(|of| *of as u64 == number)
     }
 
     /// The type with this name; "utf-8" is another name of "bytes".
-    pub fn named(name: &str) -> Result<Self> {
+    pub fn from_name(name: &str) -> Result<Self> {
         let name = if name == "utf-8" { KeyType::Bytes.name() } else { name };
         Self::ALL.into_iter().find(|of| of.name() == name).ok_or_else(|| {
             let names: Vec<_> = Self::ALL.iter().map(|of| of.name()).collect();
@@ -156,7 +156,7 @@ impl KeyType {
 mod tests {
     use super::*;
 
-    fn fed(of: KeyType, domain: Domain, bytes: &[u8]) -> Option<Vec<u8>> {
+    fn feed_key(of: KeyType, domain: Domain, bytes: &[u8]) -> Option<Vec<u8>> {
         let seen = std::cell::RefCell::new(Vec::new());
         let hash = |bytes: &[u8]| {
             *seen.borrow_mut() = bytes.to_vec();
@@ -168,41 +168,44 @@ mod tests {
     #[test]
     fn keys_of_another_type_are_refused() {
         let (one, big) = (1i64.to_le_bytes(), (1i64 << 31).to_le_bytes());
-        assert_eq!(fed(KeyType::Int, Domain::Integer, &one), Some(vec![1, 0, 0, 0]));
-        assert_eq!(fed(KeyType::Int, Domain::Integer, &big), None);
-        assert_eq!(fed(KeyType::Long, Domain::Integer, &big), Some(big.to_vec()));
-        assert_eq!(fed(KeyType::Long, Domain::Integer, &[0; 9]), None);
-        assert_eq!(fed(KeyType::Long, Domain::Text, &one), None);
-        assert_eq!(fed(KeyType::Bytes, Domain::Integer, &one), None);
-        assert_eq!(fed(KeyType::Any, Domain::Float, &one), None);
-        assert_eq!(fed(KeyType::Printed, Domain::Integer, &i64::MIN.to_le_bytes()), Some(i64::MIN.to_string().into()));
-        assert_eq!(fed(KeyType::Printed, Domain::Integer, &[0; 9]), None);
+        assert_eq!(feed_key(KeyType::Int, Domain::Integer, &one), Some(vec![1, 0, 0, 0]));
+        assert_eq!(feed_key(KeyType::Int, Domain::Integer, &big), None);
+        assert_eq!(feed_key(KeyType::Long, Domain::Integer, &big), Some(big.to_vec()));
+        assert_eq!(feed_key(KeyType::Long, Domain::Integer, &[0; 9]), None);
+        assert_eq!(feed_key(KeyType::Long, Domain::Text, &one), None);
+        assert_eq!(feed_key(KeyType::Bytes, Domain::Integer, &one), None);
+        assert_eq!(feed_key(KeyType::Any, Domain::Float, &one), None);
         assert_eq!(
-            fed(KeyType::Word, Domain::Integer, &[255, 255, 255, 255, 255, 255, 255, 255, 0]),
+            feed_key(KeyType::Printed, Domain::Integer, &i64::MIN.to_le_bytes()),
+            Some(i64::MIN.to_string().into())
+        );
+        assert_eq!(feed_key(KeyType::Printed, Domain::Integer, &[0; 9]), None);
+        assert_eq!(
+            feed_key(KeyType::Word, Domain::Integer, &[255, 255, 255, 255, 255, 255, 255, 255, 0]),
             Some(vec![255; 8])
         );
-        assert_eq!(fed(KeyType::Word, Domain::Integer, &[255; 9]), None);
-        assert_eq!(fed(KeyType::Word, Domain::Text, &one), None);
-        assert_eq!(fed(KeyType::Float, Domain::Float, &0.1f64.to_le_bytes()), None);
-        assert_eq!(fed(KeyType::Float, Domain::Float, &0.5f64.to_le_bytes()), Some(0.5f32.to_le_bytes().to_vec()));
+        assert_eq!(feed_key(KeyType::Word, Domain::Integer, &[255; 9]), None);
+        assert_eq!(feed_key(KeyType::Word, Domain::Text, &one), None);
+        assert_eq!(feed_key(KeyType::Float, Domain::Float, &0.1f64.to_le_bytes()), None);
+        assert_eq!(feed_key(KeyType::Float, Domain::Float, &0.5f64.to_le_bytes()), Some(0.5f32.to_le_bytes().to_vec()));
     }
 
     #[test]
     fn texts_of_any_length_are_written_as_utf16() {
         for text in ["", "a", "é日🔑", &"é".repeat(127), &"é".repeat(128), &"é".repeat(129), &"x".repeat(5000)] {
             let units: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
-            assert_eq!(fed(KeyType::Utf16, Domain::Text, text.as_bytes()), Some(units));
+            assert_eq!(feed_key(KeyType::Utf16, Domain::Text, text.as_bytes()), Some(units));
         }
-        assert_eq!(fed(KeyType::Utf16, Domain::Text, b"\xff"), None);
+        assert_eq!(feed_key(KeyType::Utf16, Domain::Text, b"\xff"), None);
     }
 
     #[test]
     fn names_and_numbers_lead_back() -> Result<()> {
         for of in KeyType::ALL {
-            assert_eq!((KeyType::named(of.name())?, KeyType::numbered(of as u64)), (of, Some(of)));
+            assert_eq!((KeyType::from_name(of.name())?, KeyType::from_number(of as u64)), (of, Some(of)));
         }
-        assert_eq!(KeyType::named("utf-8")?, KeyType::Bytes);
-        assert!(KeyType::named("string").is_err() && KeyType::numbered(0).is_none());
+        assert_eq!(KeyType::from_name("utf-8")?, KeyType::Bytes);
+        assert!(KeyType::from_name("string").is_err() && KeyType::from_number(0).is_none());
         Ok(())
     }
 }

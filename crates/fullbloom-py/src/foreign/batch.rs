@@ -3,6 +3,7 @@
 //! [`keys::batch`](crate::keys::batch) passes on a hash of 64 bits for each key; the digests of other programs are wider,
 //! and computed from the bytes of the keys. Containers are read by the same code.
 
+use std::marker::PhantomData;
 use std::sync::Mutex;
 
 use fullbloom_core::cells::allocation::{reserve, zeroed};
@@ -15,8 +16,9 @@ use fullbloom_core::structure::batch::useful_threads;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
+use super::job::Job;
 use super::keys::{digest_exact, digest_key, digest_parts, refuse};
-use super::target::Target;
+use super::target::{Measure, Target};
 use crate::arrow::export::Writer;
 use crate::arrow::import::{self, Chunk};
 use crate::arrow::meaning::Meaning;
@@ -28,7 +30,7 @@ use crate::keys::buffer::{self, BufferView};
 use crate::keys::refusals;
 use crate::locking::biased_lock::BiasedLock;
 use crate::locking::slices;
-use crate::python_objects::answers::{self, Answer};
+use crate::python_objects::answers;
 use crate::python_objects::lists::ListBuilder;
 
 /// Digests on the way from keys to bits: 16 KiB.
@@ -44,37 +46,34 @@ const PART: usize = 1 << 15;
 /// Rows whose results are collected before they become part of a column; with several threads, [`LOCKED_THREADED`].
 const PORTION: usize = 1 << 20;
 
-/// What a batch does.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) enum Job {
-    /// Looks keys up.
-    Check,
-    /// Adds keys, and returns which were new.
-    Add,
-    /// Adds keys.
-    Update,
-}
+/// Rows that several threads hash at a time, and one thread adds; a key of several digests counts as often.
+const HASHED_THREADED: usize = 1 << 17;
 
-/// A filter, and what a batch does with it.
-pub(super) struct Batch<'a, F: Target> {
-    pub(super) lock: &'a BiasedLock<F>,
-    pub(super) hashing: Hashing,
-    pub(super) job: Job,
-    /// Threads that may look up rows of columns. Keys are added by one.
-    pub(super) threads: usize,
+/// A filter, and what a batch does with it: `A` is the type of a result.
+pub(super) struct Batch<'a, F: Target, A: Measure = u8> {
+    lock: &'a BiasedLock<F>,
+    hashing: Hashing,
+    job: Job,
+    /// Threads that may hash and look up rows of columns. The filter is changed by one.
+    threads: usize,
+    results: PhantomData<A>,
 }
 
 /// Why a row has no digest; the first row is the least.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Refused {
+enum RowError {
     /// A key of another type.
     Row(usize),
     /// The column has no single keys.
     Column,
 }
 
-impl<F: Target> Batch<'_, F> {
-    /// Runs over `keys`; returns the results, or None if there are none.
+impl<'a, F: Target, A: Measure> Batch<'a, F, A> {
+    pub(super) fn new(lock: &'a BiasedLock<F>, hashing: Hashing, job: Job, threads: usize) -> Self {
+        Batch { lock, hashing, job, threads, results: PhantomData }
+    }
+
+    /// Runs over `keys`; returns the results; None for a batch without results.
     pub(super) fn run<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = keys.py();
         cpython::learn(py);
@@ -95,7 +94,7 @@ impl<F: Target> Batch<'_, F> {
                 self.rows(py, &whole, column.len(), None)?;
                 return Ok(py.None().into_bound(py));
             }
-            return answers::like_buffer(keys, column.len(), |out: &mut [u8]| {
+            return answers::like_buffer(keys, column.len(), |out: &mut [A]| {
                 self.rows(py, &whole, out.len(), Some(out))
             });
         }
@@ -112,13 +111,13 @@ impl<F: Target> Batch<'_, F> {
     }
 
     /// The job for digests of objects.
-    fn digests(&self, py: Python<'_>, digests: &[Digest], out: Option<&mut [u8]>) -> PyResult<()> {
+    fn digests(&self, py: Python<'_>, digests: &[Digest], out: Option<&mut [A]>) -> PyResult<()> {
         if self.job == Job::Check {
             let Some(out) = out else { return Ok(()) };
-            self.lock.detach(py, |session| session.read(|filter| filter.contains_keys(digests, out)));
+            self.lock.detach(py, |session| session.read(|filter| A::look(filter, digests, out)));
             return Ok(());
         }
-        self.lock.detach(py, |session| session.write(|filter| filter.add_keys(digests, out))).or_raise(py)
+        self.lock.detach(py, |session| session.write(|filter| A::change(filter, self.job, digests, out))).or_raise(py)
     }
 
     /// A list or a tuple.
@@ -128,7 +127,7 @@ impl<F: Target> Batch<'_, F> {
         let most = (OBJECTS / parts).min(len);
         let mut digests: Vec<Digest> = zeroed(most * parts).or_raise(py)?;
         let mut outs = zeroed(if self.is_answered() { most } else { 0 }).or_raise(py)?;
-        let mut answer = u8::start_list(py, if self.is_answered() { len } else { 0 })?;
+        let mut answer = A::start_list(py, if self.is_answered() { len } else { 0 })?;
         let mut start = 0;
         while start < len {
             let room = most.min(len - start);
@@ -176,10 +175,10 @@ impl<F: Target> Batch<'_, F> {
         (done, None)
     }
 
-    /// Any other iterable; items that are `missing` are no keys, and have no result.
-    fn iterate(&self, keys: &Bound<'_, PyAny>, missing: Option<&Missing>) -> PyResult<Found> {
+    /// Any other iterable; `missing` items are skipped, and have no result.
+    fn iterate(&self, keys: &Bound<'_, PyAny>, missing: Option<&Missing>) -> PyResult<Found<A>> {
         let (py, mut items, mut found) = (keys.py(), keys.try_iter()?, Found::default());
-        let (mut digests, mut valid, mut outs): (Vec<Digest>, Vec<u8>, Vec<u8>) = Default::default();
+        let (mut digests, mut valid, mut outs): (Vec<Digest>, Vec<u8>, Vec<A>) = Default::default();
         let parts = self.hashing.parts();
         let most = OBJECTS / parts;
         reserve(&mut digests, most * parts).or_raise(py)?;
@@ -210,7 +209,7 @@ impl<F: Target> Batch<'_, F> {
                 }
             }
             outs.clear();
-            outs.resize(digests.len() / parts, 0);
+            outs.resize(digests.len() / parts, A::default());
             self.digests(py, &digests, self.is_answered().then_some(&mut outs[..]))?;
             found.rows += valid.len();
             if self.is_answered() {
@@ -236,9 +235,9 @@ impl<F: Target> Batch<'_, F> {
                 if !self.is_answered() {
                     return Ok(py.None().into_bound(py));
                 }
-                let mut column = Writer::with_capacity::<u8>(py, found.rows, true)?;
+                let mut column = Writer::with_capacity::<A>(py, found.rows, true)?;
                 column.append(&found.answers, &found.valid);
-                return answers::like_arrow::<u8>(keys, vec![column.finish::<u8>()], false);
+                return answers::like_arrow::<A>(keys, vec![column.finish::<A>()], false);
             }
             Export::Array(values) => return results::wrap_in_series(keys, self.run(&values)?),
         };
@@ -251,7 +250,7 @@ impl<F: Target> Batch<'_, F> {
             py.check_signals()?;
         }
         if self.is_answered() {
-            answers::like_arrow::<u8>(keys, parts, chunks.streamed)
+            answers::like_arrow::<A>(keys, parts, chunks.streamed)
         } else {
             Ok(py.None().into_bound(py))
         }
@@ -261,9 +260,9 @@ impl<F: Target> Batch<'_, F> {
     fn chunk(&self, py: Python<'_>, chunk: &Chunk, before: usize) -> PyResult<Option<crate::arrow::ArrowColumn>> {
         let (len, nullable) = (chunk.source.len(), chunk.has_nulls());
         let portion = if self.threads > 1 { LOCKED_THREADED } else { PORTION };
-        let mut column = self.is_answered().then(|| Writer::with_capacity::<u8>(py, len, nullable)).transpose()?;
+        let mut column = self.is_answered().then(|| Writer::with_capacity::<A>(py, len, nullable)).transpose()?;
         let mut marks: Vec<u8> = zeroed(if nullable { portion.min(len) } else { 0 }).or_raise(py)?;
-        let mut outs: Vec<u8> = zeroed(if self.is_answered() { portion.min(len) } else { 0 }).or_raise(py)?;
+        let mut outs: Vec<A> = zeroed(if self.is_answered() { portion.min(len) } else { 0 }).or_raise(py)?;
         for start in (0..len).step_by(portion) {
             let count = portion.min(len - start);
             let valid = marks.get_mut(..count).unwrap_or_default();
@@ -276,40 +275,40 @@ impl<F: Target> Batch<'_, F> {
                 slices::detach_if_long(py, count, || column.append(out, valid));
             }
         }
-        Ok(column.map(Writer::finish::<u8>))
+        Ok(column.map(Writer::finish::<A>))
     }
 
     /// `count` rows of a column.
-    fn rows(&self, py: Python<'_>, rows: &Rows<'_>, count: usize, out: Option<&mut [u8]>) -> PyResult<()> {
+    fn rows(&self, py: Python<'_>, rows: &Rows<'_>, count: usize, out: Option<&mut [A]>) -> PyResult<()> {
         let refused = match (self.job, out) {
             (Job::Check, Some(out)) => self.check_rows(py, rows, out),
             (Job::Check, None) => Ok(None),
-            (Job::Add | Job::Update, out) => self.add_rows(py, rows, count, out),
+            (_, out) => self.change_rows(py, rows, count, out),
         };
         match refused? {
             None => Ok(()),
-            Some(Refused::Row(row)) => {
+            Some(RowError::Row(row)) => {
                 let got = rows.source.domains().to_string();
                 Err(at(py, rows.before + rows.start + row, refuse(py, &self.hashing, &format!("keys of type {got}"))))
             }
-            Some(Refused::Column) => {
-                Err(key_type(py, "rows of several fields are no keys of other programs' filters; pass one column"))
+            Some(RowError::Column) => {
+                Err(key_type(py, "rows of several fields cannot be keys of other programs' filters; pass one column"))
             }
         }
     }
 
     /// Looks up a row for each of `out`; returns the first that was refused.
-    fn check_rows(&self, py: Python<'_>, rows: &Rows<'_>, out: &mut [u8]) -> PyResult<Option<Refused>> {
+    fn check_rows(&self, py: Python<'_>, rows: &Rows<'_>, out: &mut [A]) -> PyResult<Option<RowError>> {
         let count = out.len();
         let locked = if self.threads > 1 { LOCKED_THREADED } else { LOCKED / self.hashing.parts() };
         let refused = Mutex::new(None);
         slices::run_locked(self.lock, py, count, |session, first| {
             let end = count.min(first + locked);
             let (out, threads) = (&mut out[first..end], useful_threads(self.threads, end - first));
-            let check = |filter: &F, start: usize, out: &mut [u8]| {
+            let check = |filter: &F, start: usize, out: &mut [A]| {
                 if let Err(why) = self.check_part(filter, rows, start, out) {
                     let mut refused = workers::lock(&refused);
-                    *refused = Some(refused.map_or(why, |other: Refused| other.min(why)));
+                    *refused = Some(refused.map_or(why, |other: RowError| other.min(why)));
                 }
             };
             session.read(|filter| {
@@ -325,9 +324,9 @@ impl<F: Target> Batch<'_, F> {
     }
 
     /// Looks up the rows from `start` on, one for each of `out`.
-    fn check_part(&self, filter: &F, rows: &Rows<'_>, start: usize, out: &mut [u8]) -> Result<(), Refused> {
+    fn check_part(&self, filter: &F, rows: &Rows<'_>, start: usize, out: &mut [A]) -> Result<(), RowError> {
         if let Some(words) = rows.words(start, out.len())
-            && filter.contains_words(words, out)
+            && A::look_words(filter, words, out)
         {
             return Ok(());
         }
@@ -336,34 +335,37 @@ impl<F: Target> Batch<'_, F> {
         for (i, out) in out.chunks_mut(most).enumerate() {
             let digests = &mut digests[..out.len() * parts];
             rows.digest(&self.hashing, start + i * most, digests)?;
-            filter.contains_keys(digests, out);
+            A::look(filter, digests, out);
         }
         Ok(())
     }
 
-    /// Adds `count` rows up to one that is refused, which it returns.
-    fn add_rows(
+    /// Changes the filter by `count` rows up to one that is refused, which it returns.
+    fn change_rows(
         &self,
         py: Python<'_>,
         rows: &Rows<'_>,
         count: usize,
-        mut out: Option<&mut [u8]>,
-    ) -> PyResult<Option<Refused>> {
+        mut out: Option<&mut [A]>,
+    ) -> PyResult<Option<RowError>> {
         let (mut refused, parts) = (None, self.hashing.parts());
+        let threads = useful_threads(self.threads, count);
+        let most = if threads > 1 { HASHED_THREADED / parts } else { CHUNK / parts };
+        let locked = most.max(LOCKED / parts);
+        let mut digests: Vec<Digest> = zeroed(most.min(count) * parts).or_raise(py)?;
         slices::run_locked(self.lock, py, count, |session, first| {
-            let end = count.min(first + LOCKED / parts);
-            let mut digests = [[0; 2]; CHUNK];
-            for start in (first..end).step_by(CHUNK / parts) {
-                let count_here = (CHUNK / parts).min(end - start);
+            let end = count.min(first + locked);
+            for start in (first..end).step_by(most) {
+                let count_here = most.min(end - start);
                 let digests = &mut digests[..count_here * parts];
-                let filled = rows.digest(&self.hashing, start, digests);
+                let filled = self.hash_rows(rows, start, digests, threads);
                 let known = match filled {
                     Ok(()) => count_here,
-                    Err(Refused::Row(row)) => row - start,
-                    Err(Refused::Column) => 0,
+                    Err(RowError::Row(row)) => row - start,
+                    Err(RowError::Column) => 0,
                 };
                 let out = out.as_deref_mut().map(|out| &mut out[start..start + known]);
-                self.add_known(session, &digests[..known * parts], rows.valid_from(start, known), out)?;
+                self.change_by_known(session, &digests[..known * parts], rows.valid_from(start, known), out)?;
                 if let Err(why) = filled {
                     refused = Some(why);
                     return Ok(count);
@@ -374,19 +376,36 @@ impl<F: Target> Batch<'_, F> {
         Ok(refused)
     }
 
-    /// Adds rows whose digests are known; a null is none of them.
-    fn add_known(
+    /// Fills `out` with the digests of the rows from `start` on, on several threads; the first row that was refused.
+    fn hash_rows(&self, rows: &Rows<'_>, start: usize, out: &mut [Digest], threads: usize) -> Result<(), RowError> {
+        if threads == 1 {
+            return rows.digest(&self.hashing, start, out);
+        }
+        let (refused, parts) = (Mutex::new(None), self.hashing.parts());
+        let rows_each = (out.len() / parts).div_ceil(4 * threads).max(1);
+        workers::queue(out.chunks_mut(rows_each * parts).enumerate(), threads, |(i, out)| {
+            if let Err(why) = rows.digest(&self.hashing, start + i * rows_each, out) {
+                let mut refused = workers::lock(&refused);
+                *refused = Some(refused.map_or(why, |other: RowError| other.min(why)));
+            }
+        });
+        workers::lock(&refused).map_or(Ok(()), Err)
+    }
+
+    /// Changes the filter by rows whose digests are known; nulls are skipped.
+    fn change_by_known(
         &self,
         session: &crate::locking::biased_lock::Session<'_, F>,
         digests: &[Digest],
         valid: Option<&[u8]>,
-        mut out: Option<&mut [u8]>,
+        mut out: Option<&mut [A]>,
     ) -> fullbloom_core::Result<()> {
-        let Some(valid) = valid else { return session.write(|filter| filter.add_keys(digests, out)) };
+        let job = self.job;
+        let Some(valid) = valid else { return session.write(|filter| A::change(filter, job, digests, out)) };
         session.write(|filter| {
             let keys = digests.chunks_exact(self.hashing.parts()).enumerate();
             for (i, key) in keys.filter(|(i, _)| valid[*i] != 0) {
-                filter.add_keys(key, out.as_deref_mut().map(|out| &mut out[i..=i]))?;
+                A::change(filter, job, key, out.as_deref_mut().map(|out| &mut out[i..=i]))?;
             }
             Ok(())
         })
@@ -413,7 +432,7 @@ impl Rows<'_> {
     }
 
     /// Fills `out` with the digests of the rows from `start` on; those of nulls are any.
-    fn digest(&self, hashing: &Hashing, start: usize, out: &mut [Digest]) -> Result<(), Refused> {
+    fn digest(&self, hashing: &Hashing, start: usize, out: &mut [Digest]) -> Result<(), RowError> {
         let (first, parts) = (self.start + start, hashing.parts());
         if parts == 1
             && let Some(words) = self.words(start, out.len())
@@ -430,30 +449,31 @@ impl Rows<'_> {
                 hashing.digest_parts(domain, bytes, &mut out[row * parts..(row + 1) * parts])
             };
             if !is_key && refused.is_none() && is_valid(row) {
-                refused = Some(Refused::Row(start + row));
+                refused = Some(RowError::Row(start + row));
             }
             row += 1;
         });
-        if has_keys { refused.map_or(Ok(()), Err) } else { Err(Refused::Column) }
+        if has_keys { refused.map_or(Ok(()), Err) } else { Err(RowError::Column) }
     }
 }
 
 /// The results for Python objects, one a row if results are wanted.
 #[derive(Default)]
-struct Found {
+struct Found<A> {
     rows: usize,
-    answers: Vec<u8>,
+    answers: Vec<A>,
     valid: Vec<u8>,
 }
 
-impl Found {
+impl<A: Measure> Found<A> {
     /// Appends rows: `outs` are the results of those that are `valid`.
-    fn extend(&mut self, py: Python<'_>, outs: &[u8], valid: &[u8]) -> PyResult<()> {
+    fn extend(&mut self, py: Python<'_>, outs: &[A], valid: &[u8]) -> PyResult<()> {
         reserve(&mut self.answers, valid.len()).or_raise(py)?;
         reserve(&mut self.valid, valid.len()).or_raise(py)?;
         self.valid.extend_from_slice(valid);
         let mut outs = outs.iter();
-        self.answers.extend(valid.iter().map(|&valid| if valid == 0 { 0 } else { outs.next().copied().unwrap_or(0) }));
+        let mut next = |valid: &u8| if *valid == 0 { A::default() } else { outs.next().copied().unwrap_or_default() };
+        self.answers.extend(valid.iter().map(&mut next));
         Ok(())
     }
 }

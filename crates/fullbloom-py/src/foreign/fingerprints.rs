@@ -1,4 +1,4 @@
-//! Xor and binary fuse filters of `xor_singleheader` as a class.
+//! [`ForeignStaticFilter`]: filters of other programs that are built of all their keys at once.
 
 use std::path::{Path, PathBuf};
 
@@ -6,25 +6,30 @@ use fullbloom_core::container::file::OpenFile;
 use fullbloom_core::container::{Container, FOREIGN_STATIC};
 use fullbloom_core::error::{Error, Result};
 use fullbloom_core::foreign::bits::Hashing;
-use fullbloom_core::foreign::fingerprints::{FingerprintFilter, FingerprintFormat, rows};
+use fullbloom_core::foreign::fingerprints::FingerprintFilter;
+use fullbloom_core::foreign::formats::Format;
+use fullbloom_core::foreign::opening::Foreign;
+use fullbloom_core::foreign::static_filter::StaticFilter;
+use pyo3::PyClass;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use super::arguments::check_no_secret;
-use super::batch::{Batch, Job};
+use super::arguments::{self, ForeignArguments, check_no_secret, of_class};
+use super::batch::Batch;
+use super::job::Job;
+use super::keys;
 use super::target::Words;
-use super::{arguments, files, keys};
 use crate::errors::OrRaise;
 use crate::files::{OpenOptions, path as read_path};
 use crate::locking::biased_lock::BiasedLock;
 use crate::parameters;
-use crate::python_objects::bytes::{Unwritten, read_bytes};
+use crate::python_objects::bytes::Unwritten;
 use crate::stored::{Stored, stored_methods};
 
 /// A static filter in the format of another program: built of all its keys at once, it takes no more.
 ///
-/// Formats: "xor8", "xor16", "fuse8" and "fuse16" of xor_singleheader and pyfusefilter. build() creates one of keys,
-/// from_foreign() reads the bytes of that program, to_foreign() writes them. Keys are hashed by the program's rule.
+/// Formats: those of this class in fullbloom.formats.rows(). build() creates one of keys, from_foreign() reads the bytes of
+/// that program, to_foreign() writes them. Keys are hashed by the program's rule.
 ///
 /// >>> from fullbloom import ForeignStaticFilter
 /// >>> seen = ForeignStaticFilter.build("fuse8", ["ada", "alan"], key_type="str")
@@ -34,44 +39,53 @@ use crate::stored::{Stored, stored_methods};
 /// True
 #[pyclass(frozen, module = "fullbloom")]
 pub(crate) struct ForeignStaticFilter {
-    lock: BiasedLock<FingerprintFilter>,
-    hashing: Hashing,
-    format: &'static FingerprintFormat,
+    pub(super) lock: BiasedLock<StaticFilter>,
+    pub(super) hashing: Hashing,
+    format: &'static Format,
     path: Option<PathBuf>,
 }
 
 impl ForeignStaticFilter {
-    pub(super) fn wrap(filter: FingerprintFilter) -> Self {
+    pub(super) fn wrap(filter: StaticFilter) -> Self {
         let (hashing, format) = (filter.hashing(), filter.format());
-        ForeignStaticFilter { lock: BiasedLock::new(filter, FingerprintFilter::nbytes), hashing, format, path: None }
+        ForeignStaticFilter { lock: BiasedLock::new(filter, StaticFilter::nbytes), hashing, format, path: None }
+    }
+
+    fn of(filter: Foreign) -> Option<Self> {
+        if let Foreign::Static(filter) = filter { Some(Self::wrap(filter)) } else { None }
+    }
+
+    /// A number of a filter of fingerprints; None of another one.
+    fn number<T: Send>(&self, py: Python<'_>, of: impl FnOnce(&FingerprintFilter) -> T + Send) -> Option<T> {
+        self.lock.look(py, |filter| filter.fingerprints().map(of))
     }
 }
 
 impl Stored for ForeignStaticFilter {
-    type Value = FingerprintFilter;
+    type Value = StaticFilter;
     const VARIANT: u16 = FOREIGN_STATIC;
 
-    fn wrap(filter: FingerprintFilter, path: Option<PathBuf>, _: u64) -> Self {
+    fn wrap(filter: StaticFilter, path: Option<PathBuf>, _: u64) -> Self {
         ForeignStaticFilter { path, ..Self::wrap(filter) }
     }
-    fn lock(&self) -> &BiasedLock<FingerprintFilter> {
+    fn lock(&self) -> &BiasedLock<StaticFilter> {
         &self.lock
     }
-    fn read(bytes: &[u8], wanted: &OpenOptions) -> Result<FingerprintFilter> {
+    fn read(bytes: &[u8], wanted: &OpenOptions) -> Result<StaticFilter> {
         check_no_secret(wanted)?;
-        FingerprintFilter::from_file(bytes, wanted.max_bytes)
+        StaticFilter::from_file(bytes, wanted.max_bytes)
     }
-    fn open(file: &OpenFile, path: &Path, wanted: &OpenOptions) -> Result<FingerprintFilter> {
+    fn open(file: &OpenFile, path: &Path, wanted: &OpenOptions) -> Result<StaticFilter> {
         check_no_secret(wanted)?;
-        FingerprintFilter::open(file, path, wanted.verify, wanted.max_bytes)
+        StaticFilter::open(file, path, wanted.verify, wanted.max_bytes)
     }
-    fn with_container(filter: &FingerprintFilter, take: &mut dyn FnMut(&Container<'_>) -> Result<()>) -> Result<()> {
+    fn with_container(filter: &StaticFilter, take: &mut dyn FnMut(&Container<'_>) -> Result<()>) -> Result<()> {
         take(&filter.container())
     }
-    fn save(filter: &FingerprintFilter, path: &Path) -> Result<()> {
+    fn save(filter: &StaticFilter, path: &Path) -> Result<()> {
         filter.save(path)
     }
-    fn duplicate(filter: &FingerprintFilter) -> Result<FingerprintFilter> {
+    fn duplicate(filter: &StaticFilter) -> Result<StaticFilter> {
         filter.try_clone()
     }
 }
@@ -80,75 +94,89 @@ impl Stored for ForeignStaticFilter {
 impl ForeignStaticFilter {
     /// The filter of `keys`, in any container that batches take; nulls are skipped, repeated keys count once.
     ///
-    /// format: "xor8", "xor16", "fuse8" or "fuse16"; the number is the bits of a fingerprint, and the rate 2**-8 or
-    /// 2**-16. key_type: "str" for keys as pyfusefilter takes them (str, and int as its digits), "uint64" for those of
-    /// the C functions (integers, or ready hashes). The order of keys changes nothing. Costs 25 bytes of memory a key
-    /// meanwhile. Raises ParameterError, KeyTypeError, FilterMemoryError.
+    /// format: one of this class. key_type: the type of its keys, where the format has several: "str" as pyfusefilter takes
+    /// them (str, and int as its digits), "uint64" for those of the C functions (integers, or ready hashes). block_hash: the
+    /// 32 bytes of the hash of the block, in the order of the network protocol, for a filter of a block. The order of keys
+    /// changes nothing. Costs up to 25 bytes of memory a key meanwhile. Raises ParameterError, KeyTypeError,
+    /// FilterMemoryError.
     #[staticmethod]
-    #[pyo3(signature = (format: "str", keys: "Keys", *, key_type: "str | None" = None))]
+    #[pyo3(signature = (
+        format: "str", keys: "Keys", *, key_type: "str | None" = None, block_hash: "bytes | None" = None
+    ))]
     fn build(
-        format: &Bound<'_, PyAny>,
+        #[pyo3(from_py_with = arguments::format)] format: &'static Format,
         keys: &Bound<'_, PyAny>,
         key_type: Option<&Bound<'_, PyAny>>,
+        block_hash: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let py = keys.py();
-        let format = rows::named(parameters::text("format", format)?).or_raise(py)?;
-        let key_type = format.keys().named(arguments::key_type(key_type)?).or_raise(py)?;
+        let (py, block_hash) = (keys.py(), arguments::block_hash(block_hash)?);
+        format.check_class(Self::NAME).or_raise(py)?;
+        let key_type = format.key_type(arguments::key_type(key_type)?).or_raise(py)?;
+        let hashing = StaticFilter::hashing_for(format, key_type, block_hash).or_raise(py)?;
         let lock = BiasedLock::new(Words::default(), |words| words.0.len() as u64 * 8);
-        let hashing = Hashing::of_words(key_type);
-        Batch { lock: &lock, hashing, job: Job::Update, threads: 1 }.run(keys)?;
+        Batch::<_, u8>::new(&lock, hashing, Job::Update, 1).run(keys)?;
         let taken = lock.detach(py, |session| session.write(|words| std::mem::take(&mut words.0)));
-        py.detach(|| FingerprintFilter::build(format, key_type, taken)).or_raise(py).map(Self::wrap)
+        let built = py.detach(|| StaticFilter::build(format, key_type, block_hash, taken));
+        built.or_raise(py).map(Self::wrap)
     }
 
     /// The filter in `data`, the bytes that its program wrote.
     ///
-    /// format: detected if it is None. key_type: as for build(); the bytes do not record it. max_bytes: a larger filter
-    /// is refused. Every length is compared with the bytes that are there before anything is allocated. Raises
+    /// format: detected if it is None. key_type, block_hash: as for build(); the bytes do not record them. max_bytes: a
+    /// larger filter is refused. Every length is compared with the bytes that are there before anything is allocated. Raises
     /// FormatError, naming format and field, ParameterError, FilterMemoryError.
     #[staticmethod]
     #[pyo3(signature = (
         data: "bytes | bytearray | memoryview", format: "str | None" = None, *, key_type: "str | None" = None,
-        max_bytes: "int | None" = None
+        block_hash: "bytes | None" = None, max_bytes: "int | None" = None
     ))]
-    fn from_foreign(
-        data: &Bound<'_, PyAny>,
-        format: Option<&Bound<'_, PyAny>>,
-        key_type: Option<&Bound<'_, PyAny>>,
-        max_bytes: Option<&Bound<'_, PyAny>>,
+    fn from_foreign<'py>(
+        data: &Bound<'py, PyAny>,
+        format: Option<&Bound<'py, PyAny>>,
+        key_type: Option<&Bound<'py, PyAny>>,
+        block_hash: Option<&Bound<'py, PyAny>>,
+        max_bytes: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Self> {
-        let (py, bytes) = (data.py(), read_bytes("data", data)?);
-        let max_bytes = parameters::optional_whole("max_bytes", max_bytes, 1)?.unwrap_or(u64::MAX);
-        let (format, key_type) = (read_format(format)?, arguments::key_type(key_type)?);
-        py.detach(|| files::read_static(&bytes, format, key_type, max_bytes)).or_raise(py).map(Self::wrap)
+        let given = ForeignArguments { format, key_type, block_hash, max_bytes, ..ForeignArguments::default() };
+        given.read_data(data, Some(Self::NAME)).and_then(|filter| of_class(data.py(), Self::of(filter)))
     }
 
     /// The filter in the file at `path`, as its program wrote it. The file is read once; otherwise as from_foreign().
     #[staticmethod]
     #[pyo3(signature = (
         path: "str | bytes | os.PathLike[str] | os.PathLike[bytes]", format: "str | None" = None, *,
-        key_type: "str | None" = None, max_bytes: "int | None" = None
+        key_type: "str | None" = None, block_hash: "bytes | None" = None, max_bytes: "int | None" = None
     ))]
-    fn open_foreign(
-        path: &Bound<'_, PyAny>,
-        format: Option<&Bound<'_, PyAny>>,
-        key_type: Option<&Bound<'_, PyAny>>,
-        max_bytes: Option<&Bound<'_, PyAny>>,
+    fn open_foreign<'py>(
+        path: &Bound<'py, PyAny>,
+        format: Option<&Bound<'py, PyAny>>,
+        key_type: Option<&Bound<'py, PyAny>>,
+        block_hash: Option<&Bound<'py, PyAny>>,
+        max_bytes: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Self> {
+        let given = ForeignArguments { format, key_type, block_hash, max_bytes, ..ForeignArguments::default() };
         let (py, path) = (path.py(), read_path(path)?);
-        let max_bytes = parameters::optional_whole("max_bytes", max_bytes, 1)?.unwrap_or(u64::MAX);
-        let (format, key_type) = (read_format(format)?, arguments::key_type(key_type)?);
-        py.detach(|| files::open_static(&path, format, key_type, max_bytes)).or_raise(py).map(Self::wrap)
+        given.read_file(py, &path, Some(Self::NAME)).and_then(|filter| of_class(py, Self::of(filter)))
     }
 
     /// The bytes that the filter's program writes and reads.
     #[pyo3(signature = () -> "bytes")]
     fn to_foreign<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let len = self.lock.look(py, FingerprintFilter::len_written) as usize;
+        let len = self.lock.look(py, StaticFilter::len_written) as usize;
         let created = Unwritten::new(py, len)?;
         let written = self.lock.look(py, |filter| filter.write(&mut created.writer()));
         written.map_err(|error| Error::Io(error, "to_foreign".into())).or_raise(py)?;
         created.finish(py, true)
+    }
+
+    /// The filter as one of another format, which only its own is: it is a copy. Raises IncompatibleFilters.
+    #[pyo3(signature = (format: "str") -> "Self")]
+    fn convert(
+        &self,
+        #[pyo3(from_py_with = arguments::format)] format: &'static Format,
+        py: Python<'_>,
+    ) -> PyResult<Self> {
+        self.lock.look(py, |filter| filter.convert_to(format)).or_raise(py).map(Self::wrap)
     }
 
     fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -159,48 +187,68 @@ impl ForeignStaticFilter {
 
     /// One result per key, in the same container type: list for a list, NumPy for NumPy, Arrow for Arrow.
     ///
-    /// keys, threads: as for ForeignFilter.contains_many(). The GIL is released. Raises KeyTypeError.
+    /// keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object that supports the Arrow
+    /// PyCapsule interface; null returns null. threads: how many may be used for columns; the GIL is released. Raises
+    /// KeyTypeError for a key of a type that the filter does not have.
     #[pyo3(signature = (keys: "Keys", *, threads: "int" = 1) -> "Answers[bool]")]
     fn contains_many<'py>(
         &self,
         keys: &Bound<'py, PyAny>,
         #[pyo3(from_py_with = parameters::threads)] threads: usize,
     ) -> PyResult<Bound<'py, PyAny>> {
-        Batch { lock: &self.lock, hashing: self.hashing, job: Job::Check, threads }.run(keys)
+        Batch::<_, u8>::new(&self.lock, self.hashing, Job::Check, threads).run(keys)
     }
 
     fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> bool {
-        other.cast::<Self>().is_ok_and(|other| self.lock.look_both(&other.get().lock, py, FingerprintFilter::equals))
+        other.cast::<Self>().is_ok_and(|other| self.lock.look_both(&other.get().lock, py, StaticFilter::equals))
     }
 
     /// Rate of false positives.
     #[pyo3(signature = () -> "float")]
     fn fpr(&self, py: Python<'_>) -> f64 {
-        self.lock.look(py, FingerprintFilter::fpr)
+        self.lock.look(py, StaticFilter::fpr)
     }
 
     /// Bytes of cells.
     #[getter]
     fn nbytes(&self, py: Python<'_>) -> u64 {
-        self.lock.look(py, FingerprintFilter::nbytes)
+        self.lock.look(py, StaticFilter::nbytes)
     }
 
-    /// Number of cells.
+    /// Number of cells; None in formats of other contents.
     #[getter]
-    fn num_cells(&self, py: Python<'_>) -> u64 {
-        self.lock.look(py, FingerprintFilter::num_cells)
+    fn num_cells(&self, py: Python<'_>) -> Option<u64> {
+        self.number(py, FingerprintFilter::num_cells)
     }
 
     /// Number of keys that it was built of; None in formats that do not record it.
     #[getter]
     fn num_keys(&self, py: Python<'_>) -> Option<u64> {
-        self.lock.look(py, FingerprintFilter::num_keys)
+        self.lock.look(py, StaticFilter::num_keys)
     }
 
-    /// Bits of a fingerprint.
+    /// Number of keys, and its standard deviation: the recorded one, or that for which its program allocates so many cells.
+    #[pyo3(signature = () -> "tuple[float, float]")]
+    fn approx_count(&self, py: Python<'_>) -> (f64, f64) {
+        self.lock.look(py, StaticFilter::approx_count)
+    }
+
+    /// Keys per cell; 1.0 in formats that have no free cells.
     #[getter]
-    fn fingerprint_bits(&self) -> u32 {
-        self.format.width
+    fn fill(&self, py: Python<'_>) -> f64 {
+        let (keys, _) = self.approx_count(py);
+        self.num_cells(py).map_or(1.0, |cells| keys / cells as f64)
+    }
+
+    /// True if it was built of any key.
+    fn __bool__(&self, py: Python<'_>) -> bool {
+        self.lock.look(py, |filter| filter.approx_count().0 > 0.0)
+    }
+
+    /// Bits of a fingerprint; None in formats of other contents.
+    #[getter]
+    fn fingerprint_bits(&self, py: Python<'_>) -> Option<u32> {
+        self.number(py, FingerprintFilter::width)
     }
 
     /// Name of the format.
@@ -221,43 +269,46 @@ impl ForeignStaticFilter {
         self.lock.look(py, |filter| filter.key_type().name())
     }
 
-    /// The seed with which its keys could be solved.
+    /// The seed with which its keys could be solved; None in formats of other contents.
     #[getter]
-    fn seed(&self, py: Python<'_>) -> u64 {
-        self.lock.look(py, FingerprintFilter::seed)
+    fn seed(&self, py: Python<'_>) -> Option<u64> {
+        self.number(py, FingerprintFilter::seed)
     }
 
     /// Parameters, as a dict of plain values.
     #[pyo3(signature = () -> "dict[str, Any]")]
     fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let info = PyDict::new(py);
-        info.set_item("class", "ForeignStaticFilter")?;
+        info.set_item("class", Self::NAME)?;
         info.set_item("format", self.format.name)?;
         info.set_item("title", self.format.title)?;
         info.set_item("rule", self.format.rule_in_words)?;
         info.set_item("key_type", self.key_type(py))?;
-        info.set_item("fingerprint_bits", self.format.width)?;
-        info.set_item("num_cells", self.num_cells(py))?;
+        for (name, number) in [
+            ("fingerprint_bits", self.fingerprint_bits(py).map(u64::from)),
+            ("num_cells", self.num_cells(py)),
+            ("seed", self.seed(py)),
+        ] {
+            number.map_or(Ok(()), |number| info.set_item(name, number))?;
+        }
         info.set_item("num_keys", self.num_keys(py))?;
-        info.set_item("seed", self.seed(py))?;
+        let (keys, deviation) = self.approx_count(py);
+        info.set_item("approx_count", keys)?;
+        info.set_item("approx_count_sd", deviation)?;
+        info.set_item("fill", self.fill(py))?;
         info.set_item("nbytes", self.nbytes(py))?;
         info.set_item("fpr", self.fpr(py))?;
         Ok(info)
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
-        let (cells, key_type, name, bits) =
-            (self.num_cells(py), self.key_type(py), self.format.name, self.format.width);
-        format!("ForeignStaticFilter({name:?}, key_type={key_type:?}: {cells} cells of {bits} bits)")
+        let (key_type, name, bytes) = (self.key_type(py), self.format.name, self.nbytes(py));
+        let what = match (self.num_cells(py), self.fingerprint_bits(py)) {
+            (Some(cells), Some(bits)) => format!("{cells} cells of {bits} bits"),
+            _ => format!("{:.0} keys in {bytes} bytes", self.approx_count(py).0),
+        };
+        format!("{}({name:?}, key_type={key_type:?}: {what})", Self::NAME)
     }
 }
 
 stored_methods!(ForeignStaticFilter);
-
-/// Reads `format=` that may be None.
-fn read_format(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<&'static FingerprintFormat>> {
-    value
-        .filter(|value| !value.is_none())
-        .map(|value| rows::named(parameters::text("format", value)?).or_raise(value.py()))
-        .transpose()
-}

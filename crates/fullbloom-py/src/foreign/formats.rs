@@ -1,35 +1,15 @@
-//! The table of formats, and the format of bytes.
+//! The table of formats, and positions by their rules.
 
 use fullbloom_core::foreign::bits::BitFilter;
-use fullbloom_core::foreign::fingerprints;
-use fullbloom_core::foreign::formats::{self, Order};
-use fullbloom_core::foreign::redisbloom::row;
+use fullbloom_core::foreign::formats::{self, Format};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString};
+use pyo3::types::{PyDict, PyList};
 
+use super::arguments;
 use super::keys::digest_parts;
-use super::{arguments, files};
 use crate::errors::OrRaise;
-use crate::files::path as read_path;
 use crate::keys::refusals::refuse_single;
 use crate::parameters;
-use crate::python_objects::bytes::read_bytes;
-
-/// The name of the format of bytes, or of the file at a path; None if they fit none.
-#[pyfunction]
-#[pyo3(signature = (source: "bytes | bytearray | memoryview | str | os.PathLike[str]") -> "str | None")]
-pub(crate) fn detect_foreign(source: &Bound<'_, PyAny>) -> PyResult<Option<&'static str>> {
-    let py = source.py();
-    let is_path = source.is_instance_of::<PyString>() || source.hasattr("__fspath__")?;
-    if is_path {
-        let path = read_path(source)?;
-        return py.detach(|| files::detect_name(&path)).or_raise(py);
-    }
-    let bytes = read_bytes("source", source)?;
-    let head = &bytes[..bytes.len().min(formats::Head::MOST)];
-    let first = |count: usize| Some(bytes[..bytes.len().min(count)].to_vec());
-    Ok(files::name_of(head, bytes.len() as u64, first))
-}
 
 /// The positions of each key in a filter of this shape, k a key, in the order in which its program computes them.
 ///
@@ -39,7 +19,7 @@ pub(crate) fn detect_foreign(source: &Bound<'_, PyAny>) -> PyResult<Option<&'sta
     format: "str", num_bits: "int", num_hashes: "int", keys: "Iterable[Key]", *, key_type: "str | None" = None
 ) -> "list[list[int]]")]
 pub(crate) fn foreign_positions(
-    #[pyo3(from_py_with = arguments::format)] format: &'static formats::Format,
+    #[pyo3(from_py_with = arguments::format)] format: &'static Format,
     num_bits: &Bound<'_, PyAny>,
     num_hashes: &Bound<'_, PyAny>,
     keys: &Bound<'_, PyAny>,
@@ -66,60 +46,40 @@ pub(crate) fn foreign_positions(
 #[pyo3(signature = () -> "list[dict[str, Any]]")]
 pub(crate) fn foreign_formats(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     let rows = PyList::empty(py);
-    for format in formats::ALL {
+    for &format in formats::ALL {
         let row = PyDict::new(py);
         row.set_item("number", format.number)?;
         row.set_item("name", format.name)?;
+        row.set_item("program", format.program)?;
         row.set_item("title", format.title)?;
         row.set_item("rule", format.rule_in_words)?;
         row.set_item("key_types", format.key_types.iter().map(|of| of.name()).collect::<Vec<_>>())?;
         row.set_item("key_type_name", format.key_type_name)?;
-        row.set_item("seeded", format.is_seeded)?;
-        row.set_item("written", format.frame.is_written)?;
-        row.set_item("detected", format.frame.is_detected && !format.rule.is_bare())?;
-        row.set_item("class", "ForeignFilter")?;
-        // Of any number of bits, and in two orders: those of packages are not.
-        row.set_item("bare", format.rule.is_bare() && format.bits_step == 1)?;
-        row.set_item("order", if format.order == Order::HighBits { "msb" } else { "lsb" })?;
+        row.set_item("class", format.contents.class())?;
+        row.set_item("detected", format.is_detected)?;
+        row.set_item("needs", needs(format))?;
+        row.set_item("written", format.is_written)?;
+        let layout = format.bits().ok();
+        row.set_item("seeded", layout.is_some_and(|layout| layout.is_seeded))?;
+        row.set_item("order", layout.map_or("lsb", |layout| layout.order.name()))?;
+        row.set_item("twin", formats::twin(format).map(|twin| twin.name))?;
+        row.set_item("own_layout", format.own.as_ref().map(|own| own.layout))?;
+        row.set_item("own_hash", format.own.as_ref().map(|own| own.hash))?;
         row.set_item("verified", format.verified)?;
         row.set_item("limits", format.limits)?;
-        rows.append(row)?;
-    }
-    for format in fingerprints::rows::ALL {
-        let row = PyDict::new(py);
-        row.set_item("number", format.number)?;
-        row.set_item("name", format.name)?;
-        row.set_item("title", format.title)?;
-        row.set_item("rule", format.rule_in_words)?;
-        row.set_item("key_types", format.keys().types.iter().map(|of| of.name()).collect::<Vec<_>>())?;
-        row.set_item("key_type_name", format.keys().called)?;
-        row.set_item("seeded", false)?;
-        row.set_item("written", true)?;
-        row.set_item("detected", true)?;
-        row.set_item("class", "ForeignStaticFilter")?;
-        row.set_item("bare", false)?;
-        row.set_item("order", "lsb")?;
-        row.set_item("verified", format.verified)?;
-        row.set_item("limits", format.limits)?;
-        rows.append(row)?;
-    }
-    for (dumped, class) in row::ROWS.into_iter().zip(["ForeignScalableFilter", "ForeignCuckooFilter"]) {
-        let row = PyDict::new(py);
-        row.set_item("number", dumped.number)?;
-        row.set_item("name", dumped.name)?;
-        row.set_item("title", dumped.title)?;
-        row.set_item("rule", dumped.rule_in_words)?;
-        row.set_item("key_types", ["bytes"])?;
-        row.set_item("key_type_name", "key_type")?;
-        row.set_item("seeded", false)?;
-        row.set_item("written", true)?;
-        row.set_item("detected", true)?;
-        row.set_item("class", class)?;
-        row.set_item("bare", false)?;
-        row.set_item("order", "lsb")?;
-        row.set_item("verified", dumped.verified)?;
-        row.set_item("limits", dumped.limits)?;
         rows.append(row)?;
     }
     Ok(rows)
+}
+
+/// The arguments beside the format without which its bytes cannot be read.
+fn needs(format: &Format) -> Vec<&'static str> {
+    let mut needs = Vec::new();
+    if format.is_bare() {
+        needs.extend(["num_bits", "num_hashes"]);
+    }
+    if format.needs_block_hash() {
+        needs.push("block_hash");
+    }
+    needs
 }

@@ -60,6 +60,6 @@ fn digest_other(hashing: &Hashing, key: &Bound<'_, PyAny>) -> PyResult<Digest> {
 /// The error for a key of the type `got`.
 #[cold]
 pub(super) fn refuse(py: Python<'_>, hashing: &Hashing, got: &str) -> PyErr {
-    let accepted = hashing.accepted();
+    let accepted = hashing.describe();
     key_type(py, format!("keys of this filter must be {accepted}; got {got}, or a value outside of that range"))
 }

@@ -1,9 +1,10 @@
 //! The filters of a Parquet file, from its footer.
 
+use std::sync::{Mutex, PoisonError};
+
 use fullbloom_core::foreign::formats;
-use fullbloom_core::foreign::parquet::footer;
+use fullbloom_core::foreign::parquet::footer::{self, Chunks};
 use pyo3::prelude::*;
-use pyo3::types::PyList;
 
 use crate::errors::OrRaise;
 use crate::parameters;
@@ -17,28 +18,48 @@ pub(crate) fn parquet_footer_len(tail: &Bound<'_, PyAny>, size: &Bound<'_, PyAny
     footer::footer_len(&read_bytes("tail", tail)?, size).or_raise(py)
 }
 
-/// The columns of all row groups, or the one of this name: (row group, rows, column, physical type, offset and length of the
-/// filter or None, whether it is encrypted).
-#[pyfunction]
-#[pyo3(signature = (
-    footer: "bytes", size: "int", column: "str | None" = None
-) -> "list[tuple[int, int, str, str, int | None, int | None, bool]]")]
-pub(crate) fn parquet_chunks<'py>(
-    footer: &Bound<'py, PyAny>,
-    size: &Bound<'_, PyAny>,
-    column: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Bound<'py, PyList>> {
-    let (py, size) = (footer.py(), parameters::parse_whole("size", size, 0)?);
-    let column = column.filter(|name| !name.is_none()).map(|name| parameters::text("column", name)).transpose()?;
-    let bytes = read_bytes("footer", footer)?;
-    let found = py.detach(|| footer::chunks(&bytes, size, column)).or_raise(py)?;
-    let rows = PyList::empty(py);
-    for chunk in found {
-        let (offset, length, encrypted) = (chunk.offset, chunk.length, chunk.encrypted);
-        let row = (chunk.row_group, chunk.num_rows, chunk.column, chunk.physical_type, offset, length, encrypted);
-        rows.append(row)?;
+/// Row group, rows, column, physical type, offset and length of the filter or None, whether it is encrypted.
+type Row = (usize, u64, String, &'static str, Option<u64>, Option<u64>, bool);
+
+/// The columns of all row groups of a Parquet file, or the one with a name, each created as the iterator reaches it.
+///
+/// An item is (row group, rows, column, physical type, offset and length of the filter or None, whether it is encrypted).
+#[pyclass(frozen, module = "fullbloom._core")]
+pub(crate) struct ParquetChunks {
+    chunks: Mutex<Chunks>,
+    end: u64,
+}
+
+#[pymethods]
+impl ParquetChunks {
+    /// Those of a file of `size` bytes with this footer, all of which is checked.
+    #[new]
+    #[pyo3(signature = (footer: "bytes", size: "int", column: "str | None" = None))]
+    fn new(footer: &Bound<'_, PyAny>, size: &Bound<'_, PyAny>, column: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        let (py, size) = (footer.py(), parameters::parse_whole("size", size, 0)?);
+        let column = column.filter(|name| !name.is_none()).map(|name| parameters::text("column", name)).transpose()?;
+        let column = column.map(str::to_owned);
+        let bytes = read_bytes("footer", footer)?.to_vec();
+        let chunks = py.detach(|| Chunks::new(bytes, size, column)).or_raise(py)?;
+        Ok(ParquetChunks { end: chunks.end, chunks: Mutex::new(chunks) })
     }
-    Ok(rows)
+
+    /// First byte of the footer in the file: filters end before it.
+    #[getter]
+    fn end(&self) -> u64 {
+        self.end
+    }
+
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> Option<Row> {
+        // Of a footer of megabytes, most of which are other columns.
+        let chunk = py.detach(|| self.chunks.lock().unwrap_or_else(PoisonError::into_inner).next())?;
+        let (offset, length, encrypted) = (chunk.offset, chunk.length, chunk.encrypted);
+        Some((chunk.row_group, chunk.num_rows, chunk.column, chunk.physical_type, offset, length, encrypted))
+    }
 }
 
 /// Bytes of the filter that begins with the 32 bytes `head`, with its header.

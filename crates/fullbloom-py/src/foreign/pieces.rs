@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use fullbloom_core::foreign::redisbloom::dump::{Dumped, Loader};
+use fullbloom_core::foreign::redisbloom::dump::{Dumpable, Loader};
 use pyo3::prelude::*;
 
 use crate::errors::{OrRaise, parameter_type};
@@ -44,7 +44,7 @@ impl DumpPieces {
 }
 
 /// The filter in pieces from Python, each of which is released before the next one is taken.
-pub(super) fn load_pieces<T: Dumped + Send>(pieces: &Bound<'_, PyAny>, max_bytes: u64) -> PyResult<T> {
+pub(super) fn load_pieces<T: Dumpable + Send>(pieces: &Bound<'_, PyAny>, max_bytes: u64) -> PyResult<T> {
     let (py, mut loader) = (pieces.py(), Loader::<T>::new(max_bytes));
     let items = pieces.try_iter().map_err(|_| {
         parameter_type(py, "pieces must be an iterable of pairs of a number and bytes, as SCANDUMP answers")

@@ -6,9 +6,11 @@ use fullbloom_core::structure::{Addable, Filter};
 use fullbloom_core::text::{self, LINES, Tally};
 use pyo3::prelude::*;
 
+use super::records::read_lines;
 use super::{MaybeBytes, create_part, not_a_filter, step_through};
 use crate::classes::{with_filter, with_lookup_filter};
 use crate::errors::OrRaise;
+use crate::foreign::records as foreign;
 use crate::locking::biased_lock::BiasedLock;
 use crate::operations::warnings::{expect, warn_overfull};
 use crate::python_objects::bytes::read_bytes;
@@ -57,6 +59,11 @@ pub(crate) fn add_lines<'py>(
     #[pyo3(from_py_with = arguments::dropped)] dropped: bool,
 ) -> PyResult<Parts<'py>> {
     let bytes = read_bytes("block", block)?;
+    if foreign::hashing_of(filter).is_some() {
+        let records = read_lines(filter, &bytes)?;
+        let (selected, kept, dropped) = records.add(filter, false, kept, dropped)?;
+        return Ok((records.count_lines(), selected as u64, kept, dropped));
+    }
     with_filter!(filter, lock => add(filter.py(), lock, &bytes, kept, dropped)).unwrap_or_else(|| not_a_filter(filter))
 }
 
@@ -85,6 +92,11 @@ pub(crate) fn check_lines<'py>(
 ) -> PyResult<Parts<'py>> {
     let py = filter.py();
     let bytes = read_bytes("block", block)?;
+    if foreign::hashing_of(filter).is_some() {
+        let records = read_lines(filter, &bytes)?;
+        let (selected, found, absent) = records.check(filter, found, absent)?;
+        return Ok((records.count_lines(), selected as u64, found, absent));
+    }
     let (mut found, mut absent) = (found.then(Vec::new), absent.then(Vec::new));
     let mut tally = Tally::default();
     with_lookup_filter!(filter, lock => {

@@ -7,7 +7,7 @@ use fullbloom_core::cells::allocation::{reserve, zeroed};
 use fullbloom_core::key::{KeyDomains, KeyHasher};
 use fullbloom_core::structure::{Addable, Filter};
 use fullbloom_core::text::add_marked;
-use fullbloom_core::text::select::{self, KeyType, KeyedRecords as Core, Selection as CoreSelection, Table};
+use fullbloom_core::text::select::{self, Hashing, KeyType, KeyedRecords as Core, Selection as CoreSelection, Table};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
@@ -18,6 +18,7 @@ use crate::build::key_buffer::KeyBuffer;
 use crate::classes::{with_filter, with_lookup_filter};
 use crate::dataframes::exports;
 use crate::errors::{OrRaise, parameter};
+use crate::foreign::records as foreign;
 use crate::locking::biased_lock::BiasedLock;
 use crate::locking::slices;
 use crate::operations::warnings::{expect, warn_overfull};
@@ -49,31 +50,56 @@ fn read_texts(name: &str, values: &Bound<'_, PyList>) -> PyResult<Vec<String>> {
     values.iter().map(|value| parameters::text(name, &value).map(str::to_owned)).collect()
 }
 
-fn read_types(names: &Bound<'_, PyList>) -> PyResult<Vec<KeyType>> {
-    let find = |name: String| {
-        let found = KeyType::NAMED.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind);
-        let known = KeyType::NAMED.map(|(known, _)| known).join(", ");
-        found.ok_or_else(|| parameter(names.py(), format!("a key type is one of {known}, got {name:?}")))
-    };
-    read_texts("types", names)?.into_iter().map(find).collect()
+fn read_type(py: Python<'_>, name: &str) -> PyResult<KeyType> {
+    let found = KeyType::NAMED.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind);
+    let known = KeyType::NAMED.map(|(known, _)| known).join(", ");
+    found.ok_or_else(|| parameter(py, format!("a key type is one of {known}, got {name:?}")))
 }
 
-/// The hasher of a filter or of a [`KeyBuffer`].
-fn hasher_of(filter: &Bound<'_, PyAny>) -> PyResult<KeyHasher> {
+fn read_types(names: &Bound<'_, PyList>) -> PyResult<Vec<KeyType>> {
+    read_texts("types", names)?.iter().map(|name| read_type(names.py(), name)).collect()
+}
+
+/// How a filter or a [`KeyBuffer`] hashes keys.
+fn hashing_of(filter: &Bound<'_, PyAny>) -> PyResult<Hashing> {
     if let Ok(buffer) = filter.cast::<KeyBuffer>() {
-        return Ok(buffer.get().hasher);
+        return Ok(Hashing::Own(buffer.get().hasher));
     }
+    if let Some(hashing) = foreign::hashing_of(filter) {
+        return Ok(Hashing::Foreign(hashing));
+    }
+    hasher_of(filter).map(Hashing::Own)
+}
+
+/// The hasher of a filter of fullbloom.
+fn hasher_of(filter: &Bound<'_, PyAny>) -> PyResult<KeyHasher> {
     with_lookup_filter!(filter, lock => Ok(lock.read(filter.py(), |filter| *filter.hasher())))
         .unwrap_or_else(|| not_a_filter(filter))
 }
 
+/// The records of whole lines, which are keys of another program's filter; a line that cannot be a key is an error.
+pub(super) fn read_lines<'py>(filter: &Bound<'py, PyAny>, block: &[u8]) -> PyResult<KeyedRecords> {
+    let py = filter.py();
+    let selection = Selection::lines(filter, None)?;
+    let records = selection.read(&bytes::create(py, block)?, false)?;
+    match records.fault(0) {
+        Some(why) => Err(fullbloom_core::Error::format(why)).or_raise(py),
+        None => Ok(records),
+    }
+}
+
 #[pymethods]
 impl Selection {
-    /// Whole lines: each is its own key.
+    /// Whole lines: each is its own key, of the type `kind`; texts if that is None, or the type of the keys of another
+    /// program's filter.
     #[staticmethod]
-    #[pyo3(signature = (filter: "_Filter | KeyBuffer") -> "Selection")]
-    fn lines(filter: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Ok(Selection { core: Arc::new(CoreSelection::lines(hasher_of(filter)?)) })
+    #[pyo3(signature = (filter: "_Filter | KeyBuffer", kind: "str | None" = None) -> "Selection")]
+    pub(super) fn lines(filter: &Bound<'_, PyAny>, kind: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        let kind = match kind {
+            Some(kind) => read_type(filter.py(), parameters::text("kind", kind)?)?,
+            None => foreign::type_of_lines(filter).unwrap_or(KeyType::Auto),
+        };
+        Ok(Selection { core: Arc::new(CoreSelection::lines(hashing_of(filter)?, kind)) })
     }
 
     /// Cells of CSV or TSV, of `columns` from 0 on; with `quotes`, a quote at the beginning of a cell opens a text.
@@ -95,8 +121,8 @@ impl Selection {
         let &[delimiter] = parameters::text("delimiter", delimiter)?.as_bytes() else {
             return Err(parameter(py, "delimiter must be one byte of ASCII"));
         };
-        let (hasher, table) = (hasher_of(filter)?, Table { delimiter, quotes });
-        let core = CoreSelection::rows(hasher, table, &columns?, &read_types(types)?).or_raise(py)?;
+        let (hashing, table) = (hashing_of(filter)?, Table { delimiter, quotes });
+        let core = CoreSelection::rows(hashing, table, &columns?, &read_types(types)?).or_raise(py)?;
         Ok(Selection { core: Arc::new(core) })
     }
 
@@ -104,8 +130,8 @@ impl Selection {
     #[staticmethod]
     #[pyo3(signature = (filter: "_Filter | KeyBuffer", names: "list[str]", types: "list[str]") -> "Selection")]
     fn objects(filter: &Bound<'_, PyAny>, names: &Bound<'_, PyList>, types: &Bound<'_, PyList>) -> PyResult<Self> {
-        let (hasher, names) = (hasher_of(filter)?, read_texts("names", names)?);
-        let core = CoreSelection::objects(hasher, &names, &read_types(types)?).or_raise(filter.py())?;
+        let (hashing, names) = (hashing_of(filter)?, read_texts("names", names)?);
+        let core = CoreSelection::objects(hashing, &names, &read_types(types)?).or_raise(filter.py())?;
         Ok(Selection { core: Arc::new(core) })
     }
 
@@ -118,7 +144,7 @@ impl Selection {
 
     /// The records of a block of whole records. A malformed record raises FormatError, or is counted with `skip`.
     #[pyo3(signature = (block: "bytes", *, skip: "bool" = false) -> "KeyedRecords")]
-    fn read(
+    pub(super) fn read(
         &self,
         block: &Bound<'_, PyBytes>,
         #[pyo3(from_py_with = arguments::skip)] skip: bool,
@@ -151,6 +177,11 @@ impl KeyedRecords {
         Ok((selected, create_part(py, kept)?, create_part(py, dropped)?))
     }
 
+    /// Number of records.
+    pub(super) fn count_lines(&self) -> u64 {
+        self.core.len() as u64
+    }
+
     /// Adds the keys of `range`; returns a mark for each that was new.
     pub(super) fn add_range<F: Addable>(
         &self,
@@ -176,6 +207,22 @@ impl KeyedRecords {
             warn_overfull(py, lock, None)?;
         }
         Ok(mask)
+    }
+}
+
+impl KeyedRecords {
+    /// Marks the keys that a filter of fullbloom has.
+    fn check_own(&self, filter: &Bound<'_, PyAny>, mask: &mut [u8]) -> PyResult<()> {
+        let (py, hashes) = (filter.py(), self.core.hashes());
+        with_lookup_filter!(filter, lock => {
+            expect(py, lock, self.core.domains())?;
+            slices::run_locked(lock, py, hashes.len(), |session, start| {
+                let end = hashes.len().min(start + PART);
+                session.read(|filter| filter.contains_hashes(&hashes[start..end], &mut mask[start..end]));
+                Ok(end)
+            })
+        })
+        .unwrap_or_else(|| not_a_filter(filter))
     }
 }
 
@@ -206,7 +253,7 @@ impl KeyedRecords {
 
     /// The error of the first malformed record and its line, with `before` lines in front of the block.
     #[pyo3(signature = (before: "int" = 0) -> "str | None")]
-    fn fault(&self, before: u64) -> Option<String> {
+    pub(super) fn fault(&self, before: u64) -> Option<String> {
         self.core.first_fault().map(|(line, reason)| reason.at(before.saturating_add(*line)))
     }
 
@@ -214,7 +261,7 @@ impl KeyedRecords {
     /// With `once`, known keys are not added again: for structures in which copies take slots.
     #[pyo3(signature = (filter: "_Filter", *, once: "bool" = false, kept: "bool" = true, dropped: "bool" = false)
            -> "tuple[int, bytes | None, bytes | None]")]
-    fn add<'py>(
+    pub(super) fn add<'py>(
         &self,
         filter: &Bound<'py, PyAny>,
         #[pyo3(from_py_with = arguments::once)] once: bool,
@@ -222,6 +269,10 @@ impl KeyedRecords {
         #[pyo3(from_py_with = arguments::dropped)] dropped: bool,
     ) -> PyResult<Parts<'py>> {
         let py = filter.py();
+        let mut marks: Vec<u8> = zeroed(self.core.keys()).or_raise(py)?;
+        if foreign::add(filter, self.core.digests(), &mut marks)? {
+            return self.parts(py, &marks, kept, dropped);
+        }
         let mask = with_filter!(filter, lock => self.add_range(py, lock, 0..usize::MAX, once))
             .unwrap_or_else(|| not_a_filter(filter))?;
         self.parts(py, &mask, kept, dropped)
@@ -257,23 +308,17 @@ impl KeyedRecords {
     /// Looks up every key; (records found, their bytes, those of the absent). A record without a key is absent.
     #[pyo3(signature = (filter: "_Filter", *, found: "bool" = true, absent: "bool" = false)
            -> "tuple[int, bytes | None, bytes | None]")]
-    fn check<'py>(
+    pub(super) fn check<'py>(
         &self,
         filter: &Bound<'py, PyAny>,
         #[pyo3(from_py_with = arguments::found)] found: bool,
         #[pyo3(from_py_with = arguments::absent)] absent: bool,
     ) -> PyResult<Parts<'py>> {
-        let (py, hashes) = (filter.py(), self.core.hashes());
-        let mut mask = zeroed(hashes.len()).or_raise(py)?;
-        with_lookup_filter!(filter, lock => {
-            expect(py, lock, self.core.domains())?;
-            slices::run_locked(lock, py, hashes.len(), |session, start| {
-                let end = hashes.len().min(start + PART);
-                session.read(|filter| filter.contains_hashes(&hashes[start..end], &mut mask[start..end]));
-                Ok(end)
-            })
-        })
-        .unwrap_or_else(|| not_a_filter(filter))?;
+        let py = filter.py();
+        let mut mask = zeroed(self.core.keys()).or_raise(py)?;
+        if !foreign::check(filter, self.core.digests(), &mut mask) {
+            self.check_own(filter, &mut mask)?;
+        }
         mask.iter_mut().for_each(|mark: &mut u8| *mark ^= 1);
         let (others, absent, found) = self.parts(py, &mask, absent, found)?;
         Ok((self.core.len() - self.core.faults() as usize - others, found, absent))
@@ -357,12 +402,31 @@ impl KeyedRecords {
     #[staticmethod]
     #[pyo3(signature = (filter: "_Filter", keys: "object") -> "KeyedRecords")]
     fn of_column(filter: &Bound<'_, PyAny>, keys: &Bound<'_, PyAny>) -> PyResult<KeyedRecords> {
-        let (py, hasher) = (filter.py(), hasher_of(filter)?);
+        let (py, hashing) = (filter.py(), hashing_of(filter)?);
+        let mut keyed = Vec::<u8>::new();
+        let core = match hashing {
+            Hashing::Own(hasher) => Self::hash_column(keys, hasher, &mut keyed)?,
+            Hashing::Foreign(hashing) => foreign::hash_column(keys, &hashing, ROW_NUMBER, &mut keyed)?,
+        };
+        let rows = u32::try_from(keyed.len()).map_err(|_| parameter(py, "a batch has fewer than 2^32 rows"))?;
+        let mut numbers: Vec<u8> = zeroed(keyed.len() * ROW_NUMBER).or_raise(py)?;
+        for (row, number) in (0..rows).zip(numbers.chunks_exact_mut(ROW_NUMBER)) {
+            number.copy_from_slice(&row.to_ne_bytes());
+        }
+        let selection = Arc::new(CoreSelection::lines(hashing, KeyType::Auto));
+        Ok(KeyedRecords { selection, block: bytes::create(py, &numbers)?.unbind(), core })
+    }
+}
+
+impl KeyedRecords {
+    /// The hashes of a column; `keyed` gets a 1 for each row with a key.
+    fn hash_column(keys: &Bound<'_, PyAny>, hasher: KeyHasher, keyed: &mut Vec<u8>) -> PyResult<Core> {
+        let py = keys.py();
         let mut chunks = import::open(Meaning::Keys(hasher), keys, &exports::export_capsules(keys)?)?;
-        let (mut hashes, mut keyed, mut domains) = (Vec::<u64>::new(), Vec::<u8>::new(), KeyDomains::NONE);
+        let (mut hashes, mut domains) = (Vec::<u64>::new(), KeyDomains::NONE);
         while let Some(chunk) = chunks.next(py)? {
             let (start, len) = (hashes.len(), chunk.source.len());
-            reserve(&mut hashes, len).and_then(|()| reserve(&mut keyed, len)).or_raise(py)?;
+            reserve(&mut hashes, len).and_then(|()| reserve(keyed, len)).or_raise(py)?;
             hashes.resize(start + len, 0);
             keyed.resize(start + len, 0);
             chunk.nulls.mark(0, &mut keyed[start..]);
@@ -371,13 +435,6 @@ impl KeyedRecords {
             }
             py.detach(|| chunk.source.fill(0, &mut hashes[start..]));
         }
-        let rows = u32::try_from(keyed.len()).map_err(|_| parameter(py, "a batch has fewer than 2^32 rows"))?;
-        let core = Core::of_rows(ROW_NUMBER, &keyed, &hashes, domains).or_raise(py)?;
-        let mut numbers: Vec<u8> = zeroed(keyed.len() * ROW_NUMBER).or_raise(py)?;
-        for (row, number) in (0..rows).zip(numbers.chunks_exact_mut(ROW_NUMBER)) {
-            number.copy_from_slice(&row.to_ne_bytes());
-        }
-        let selection = Arc::new(CoreSelection::lines(hasher));
-        Ok(KeyedRecords { selection, block: bytes::create(py, &numbers)?.unbind(), core })
+        Core::of_rows(ROW_NUMBER, keyed, &hashes, domains).or_raise(py)
     }
 }

@@ -24,12 +24,18 @@ def load(
 ) -> Filter:
     """Open and map a filter's file of any class.
 
-    With ``adds``, a filter to which no line can be added is refused.
+    With ``adds``, a filter to which no line can be added is refused, as is one of another program.
     """
     found: Filter = fullbloom.open(path, verify=verify, secret=read_secret(secret_file))
+    require_lines(found, path, adds=adds)
+    return found
+
+
+def require_lines(found: Filter, path: str, *, adds: bool) -> None:
+    """Refuse a filter of fullbloom's that is not asked by lines, or with ``adds``, takes none."""
     row, static = get_row(found), list_built_at_once()
     if row in list_kinds() or (row in static and not adds):
-        return found
+        return
     why = "takes no lines"
     if row in static:
         why = f"takes no lines after it is built; build a new one with fullbloom build --kind {row['name']}"

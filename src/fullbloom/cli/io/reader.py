@@ -32,6 +32,8 @@ class Target(NamedTuple):
     keys: Any
     add_lines: Callable[[Block], int]
     add_records: Callable[[_core.KeyedRecords], object] | None
+    #: Keys that were new, of a filter that does not count them itself.
+    count_new: Callable[[], int] = int
 
     @classmethod
     def of_filter(cls, seen: Filter, row: registry.Row) -> Self:
@@ -50,6 +52,23 @@ class Target(NamedTuple):
             return records
 
         return cls(seen, add_lines, lambda records: records.add(seen, once=once, kept=False))
+
+    @classmethod
+    def of_foreign(cls, seen: Any) -> Self:
+        """Add the key of every line or record to a filter of another program."""
+        new = 0
+
+        def add_lines(block: Block) -> int:
+            nonlocal new
+            lines, added, _, _ = _core.add_lines(seen, block, kept=False)
+            new += added
+            return lines
+
+        def add_records(records: _core.KeyedRecords) -> None:
+            nonlocal new
+            new += records.add(seen, kept=False)[0] - records.without_key
+
+        return cls(seen, add_lines, add_records, lambda: new)
 
     @classmethod
     def of_buffer(cls, keys: _core.KeyBuffer) -> Self:

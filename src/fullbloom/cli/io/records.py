@@ -178,7 +178,7 @@ class _Input:
     def _selection(self, names: list[str] | None) -> _core.Selection:
         options, seen = self._options, self._all.seen
         if self._kind == "lines":
-            return _core.Selection.lines(seen)
+            return _core.Selection.lines(seen, options.line_type)
         types = options.key_type or ["auto"]
         if self._kind == "jsonl":
             return _core.Selection.objects(seen, options.select or [], types)

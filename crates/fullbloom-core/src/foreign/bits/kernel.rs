@@ -64,7 +64,7 @@ macro_rules! by_walk {
                 type $W = Words;
                 $work
             }
-            Rule::Probe(Probe::Xxh3) => {
+            Rule::Probe(Probe::FastbloomRs) => {
                 type $W = Steps;
                 $work
             }
@@ -72,7 +72,7 @@ macro_rules! by_walk {
                 type $W = Pair;
                 $work
             }
-            Rule::SplitBlock | Rule::Word | Rule::HashedWord => $blocks,
+            Rule::SplitBlock | Rule::Word | Rule::HashedWord | Rule::Bip158 => $blocks,
         }
     };
 }
@@ -82,7 +82,7 @@ impl BitFilter {
     #[inline]
     pub fn contains(&self, digest: Digest) -> bool {
         let words = self.memory.words();
-        by_walk!(self.format.rule, W => {
+        by_walk!(self.layout.rule, W => {
             let mut walk = W::start(digest);
             (0..self.num_hashes).all(|_| {
                 let bit = self.by.of(walk.next());
@@ -94,7 +94,7 @@ impl BitFilter {
     /// Adds a key: true if it was new.
     #[inline]
     pub fn add(&mut self, digest: Digest) -> Result<bool> {
-        let (by, k, rule, block_words) = (self.by, self.num_hashes, self.format.rule, self.block_words());
+        let (by, k, rule, block_words) = (self.by, self.num_hashes, self.layout.rule, self.block_words());
         let words = self.memory.writable()?;
         Ok(by_walk!(rule, W => {
             let mut walk = W::start(digest);
@@ -114,7 +114,7 @@ impl BitFilter {
     /// [`BitFilter::contains_many`] with memory for positions.
     fn look_up(&self, digests: &[Digest], found: &mut [u8], rounds: &mut Rounds<u64>) {
         let words = self.memory.words();
-        by_walk!(self.format.rule, W => {
+        by_walk!(self.layout.rule, W => {
             for (digests, found) in digests.chunks(BLOCK).zip(found.chunks_mut(BLOCK)) {
                 rounds::look_up(words, self.place::<W>(digests, rounds), found);
                 self.look_up_rest(digests, found);
@@ -135,7 +135,7 @@ impl BitFilter {
         if !hashing.takes_words() || hashing.parts() > 1 {
             return false;
         }
-        if self.format.rule == Rule::Spark64
+        if self.layout.rule == Rule::Spark64
             && self.num_hashes <= MOST
             && let Some(lanes) = Lanes::of(self.num_bits)
         {
@@ -188,7 +188,7 @@ impl BitFilter {
 
     /// Adds many keys; marks those that were new if the caller wants to know.
     pub fn add_many(&mut self, digests: &[Digest], mut new: Option<&mut [u8]>) -> Result<()> {
-        let (by, k, rule, block_words) = (self.by, self.num_hashes, self.format.rule, self.block_words());
+        let (by, k, rule, block_words) = (self.by, self.num_hashes, self.layout.rule, self.block_words());
         if k > MOST {
             for (i, digest) in digests.iter().enumerate() {
                 let added = self.add(*digest)?;
@@ -215,13 +215,13 @@ impl BitFilter {
 
     /// The positions of a key in order; they may repeat.
     pub fn positions(&self, parts: &[Digest]) -> Vec<u64> {
-        let per_part = self.format.rule.positions_per_part();
+        let per_part = self.layout.rule.positions_per_part();
         let mut left = self.num_hashes;
         let mut positions = Vec::new();
         for &digest in parts {
             let count = left.min(per_part);
             left -= count;
-            by_walk!(self.format.rule, W => {
+            by_walk!(self.layout.rule, W => {
                 let mut walk = W::start(digest);
                 positions.extend((0..count).map(|_| self.by.of(walk.next())));
             }, blocks => positions.extend(lines::positions::<Parquet>(self.block_words(), digest[0])));

@@ -47,7 +47,7 @@ impl Lanes {
 
     /// A number below 2 m, modulo m: the difference wraps beyond the number if that is below m.
     #[inline(always)]
-    fn reduced(self, number: u32) -> u32 {
+    fn reduce(self, number: u32) -> u32 {
         number.min(number.wrapping_sub(self.bits))
     }
 
@@ -55,7 +55,7 @@ impl Lanes {
     #[inline(always)]
     fn times(self, number: u32, by: Constant) -> u32 {
         let quotient = ((u64::from(number) * u64::from(by.quotient)) >> 32) as u32;
-        self.reduced(number.wrapping_mul(by.value).wrapping_sub(quotient.wrapping_mul(self.bits)))
+        self.reduce(number.wrapping_mul(by.value).wrapping_sub(quotient.wrapping_mul(self.bits)))
     }
 
     /// The first position of a key, and how far each lies behind the one before.
@@ -67,8 +67,8 @@ impl Lanes {
         let start = self.times(first.unsigned_abs(), self.factor);
         let start = if first_sign == 0 { start } else { start.wrapping_sub(1).min(start.wrapping_add(self.bits - 1)) };
         let step = self.times(second.unsigned_abs(), self.one);
-        let step = if first_sign == second_sign { step } else { self.reduced(self.bits - step) };
-        (self.reduced(start + step), step)
+        let step = if first_sign == second_sign { step } else { self.reduce(self.bits - step) };
+        (self.reduce(start + step), step)
     }
 
     /// Fills the first `num_hashes` of `rounds`; false, and no positions, if a sum might change its sign.
@@ -91,7 +91,7 @@ impl Lanes {
         for round in &mut rounds[..num_hashes] {
             *round = positions;
             for i in 0..BLOCK {
-                positions[i] = self.reduced(positions[i] + steps[i]);
+                positions[i] = self.reduce(positions[i] + steps[i]);
             }
         }
         true

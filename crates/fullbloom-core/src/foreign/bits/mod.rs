@@ -1,26 +1,27 @@
 //! [`BitFilter`]: a Bloom filter under the rule of another program.
 //!
+//! * [`algebra`]: two filters;
 //! * [`kernel`]: lookups and additions, one key or many;
 //! * [`rounds`]: lookups of a block of keys; [`integers`] and [`lanes`]: of integers by Spark's rule;
 //! * [`parts`]: keys whose digests take several parts;
 //! * [`remainder`]: positions modulo the number of bits;
 //! * [`file`]: the filter in a container of ours.
 
+mod algebra;
 mod file;
 mod integers;
 mod kernel;
 mod lanes;
 mod parts;
-mod remainder;
-mod rounds;
-
-use std::io::Read;
+pub(super) mod remainder;
+pub(super) mod rounds;
 
 use remainder::Remainder;
 
-use super::formats::{self, Format, Frame, Head, Shape};
+use super::formats::{self, BitLayout, Contents, Format, Head, Shape, Tail};
 use super::key_type::KeyType;
 use super::rules::{Digest, Range, Rule, Seed};
+use super::source::Source;
 use crate::cells::{Memory, bits};
 use crate::error::{Error, Result};
 use crate::key::Domain;
@@ -35,6 +36,7 @@ const PORTION: usize = 16 << 10;
 /// See the head of this file.
 pub struct BitFilter {
     format: &'static Format,
+    layout: &'static BitLayout,
     key_type: KeyType,
     seed: Seed,
     num_hashes: u32,
@@ -45,10 +47,16 @@ pub struct BitFilter {
 
 impl BitFilter {
     /// An empty filter of `format` for `capacity` keys at rate `fpr`, as its program would size it.
-    pub fn sized(format: &'static Format, key_type: KeyType, seed: u32, capacity: u64, fpr: f64) -> Result<Self> {
+    pub fn for_capacity(
+        format: &'static Format,
+        key_type: KeyType,
+        seed: u32,
+        capacity: u64,
+        fpr: f64,
+    ) -> Result<Self> {
         crate::sizing::check_sized(capacity, fpr)?;
         let (num_bits, num_hashes) =
-            (format.size)(capacity, fpr).ok_or_else(|| crate::sizing::too_large(capacity, fpr))?;
+            (format.bits()?.size)(capacity, fpr).ok_or_else(|| crate::sizing::too_large(capacity, fpr))?;
         Self::with_shape(format, key_type, seed, num_bits, num_hashes)
     }
 
@@ -60,7 +68,7 @@ impl BitFilter {
         num_bits: u64,
         num_hashes: u32,
     ) -> Result<Self> {
-        let seed = if format.rule.has_seeds() { Seed::spread(seed, num_hashes) } else { Seed::of(seed) };
+        let seed = if format.bits()?.rule.has_seeds() { Seed::spread(seed, num_hashes) } else { Seed::of(seed) };
         Self::over(format, key_type, seed, num_bits, num_hashes, || Memory::zeroed(num_bits.div_ceil(64)))
     }
 
@@ -78,72 +86,57 @@ impl BitFilter {
         num_hashes: u32,
         memory: impl FnOnce() -> Result<Memory>,
     ) -> Result<Self> {
-        if seed.number != 0 && !format.is_seeded {
+        let layout = format.bits()?;
+        if seed.number != 0 && !layout.is_seeded {
             let why = format!("seed must be 0 in format {:?}, got {}", format.name, seed.number);
             return Err(Error::parameter(why));
         }
         format.check_key_type(key_type)?;
-        let (step, most) = (format.bits_step, format.most_bits);
-        if num_bits == 0 || !num_bits.is_multiple_of(step) || num_bits > most {
-            let why = format!("num_bits must be a multiple of {step}, up to {most}, in format {:?}", format.name);
-            return Err(Error::parameter(format!("{why}, got {num_bits}")));
-        }
-        if num_bits == 1 && !format.rule.is_reduced() {
-            return Err(Error::parameter(format!("num_bits must be at least 2 in format {:?}, got 1", format.name)));
-        }
-        if let Rule::Probe(probe) = format.rule
+        check_bits(format, layout, num_bits)?;
+        if let Rule::Probe(probe) = layout.rule
             && let Some(only) = probe.fixed_hashes()
             && num_hashes != only
         {
             let why = format!("num_hashes must be {only} in format {:?}, got {num_hashes}", format.name);
             return Err(Error::parameter(why));
         }
-        if num_hashes == 0 || num_hashes > format.most_hashes {
-            let most = format.most_hashes;
+        if num_hashes == 0 || num_hashes > layout.most_hashes {
+            let most = layout.most_hashes;
             let why = format!("num_hashes must be between 1 and {most} in format {:?}, got {num_hashes}", format.name);
             return Err(Error::parameter(why));
         }
         let by = Remainder::by(num_bits);
-        Ok(BitFilter { format, key_type, seed, num_hashes, num_bits, by, memory: memory()? })
+        Ok(BitFilter { format, layout, key_type, seed, num_hashes, num_bits, by, memory: memory()? })
     }
 
-    /// The filter in the `len` bytes that `input` gives, read in one pass; nothing is allocated before the lengths that
-    /// they state are checked. It may have at most `max_bytes` of bits. `shape` is that of a bare filter, which states none.
+    /// The filter in `source`, which is read in one pass; nothing is allocated before the lengths that its bytes state are
+    /// checked. It may have at most `max_bytes` of bits. `shape` is that of bits alone, which state none.
     pub fn read(
         format: &'static Format,
         key_type: KeyType,
-        input: &mut dyn Read,
-        len: u64,
+        mut source: Source<'_>,
         shape: Option<Range>,
         max_bytes: u64,
     ) -> Result<Self> {
-        let failed = |error: std::io::Error| match error.kind() {
-            std::io::ErrorKind::UnexpectedEof => format.refuse("the bytes were cut short while they were read"),
-            _ => Error::Io(error, "read".into()),
-        };
-        let mut head = [0; Head::MOST];
-        let at_hand = len.min(Head::MOST as u64) as usize;
-        input.read_exact(&mut head[..at_hand]).map_err(failed)?;
+        let (layout, len) = (format.bits()?, source.len());
         let stated = match shape {
-            Some(shape) => format.head_of(shape, len)?,
-            None => (format.parse)(&head[..at_hand], len).map_err(|why| format.refuse(why))?,
+            Some(shape) => head_of(format, layout, shape, len)?,
+            None => (layout.parse)(source.head(), len).map_err(|why| format.refuse(why))?,
         };
+        check_bits(format, layout, stated.num_bits).map_err(Error::as_format)?;
         let bytes = stated.num_bits.div_ceil(8);
-        if bytes > max_bytes {
-            let why = format!("the filter has {bytes} bytes, max_bytes is {max_bytes}; raise it if you trust the file");
-            return Err(Error::Memory(why));
-        }
+        format.check_size(bytes, max_bytes)?;
         let mut memory = Memory::zeroed(stated.num_bits.div_ceil(64))?;
         let cells = memory.bytes_mut().ok_or_else(Error::read_only)?;
-        let mut body = (&head[stated.len..at_hand]).chain(input);
+        source.skip_head(stated.len);
         for portion in cells[..bytes as usize].chunks_mut(PORTION) {
-            body.read_exact(portion).map_err(failed)?;
-            format.order.arrange(portion);
+            source.fill(format, portion)?;
+            layout.order.arrange(portion);
         }
-        let tail = &mut [0; Frame::MOST][..format.frame.tail];
-        body.read_exact(tail).map_err(failed)?;
-        let (stated, other) = (format.frame.finish)(stated, tail).map_err(|why| format.refuse(why))?;
-        let format = other.and_then(|number| formats::numbered(number.into())).unwrap_or(format);
+        let tail = &mut [0; Tail::MOST][..layout.tail.len];
+        source.fill(format, tail)?;
+        let (stated, other) = (layout.tail.finish)(stated, tail).map_err(|why| format.refuse(why))?;
+        let format = other.and_then(|number| formats::find_by_number(number.into())).unwrap_or(format);
         let (num_bits, num_hashes) = (stated.num_bits, stated.num_hashes);
         if !bits::is_zero_from(memory.words(), num_bits) {
             return Err(
@@ -155,20 +148,20 @@ impl BitFilter {
 
     /// Writes the filter as its program does.
     pub fn write(&self, out: &mut dyn std::io::Write) -> std::io::Result<()> {
-        out.write_all(&(self.format.head)(&self.shape()))?;
+        out.write_all(&(self.layout.head)(&self.shape()))?;
         let mut portion = [0; PORTION];
         for cells in self.memory.bytes()[..self.num_bits.div_ceil(8) as usize].chunks(PORTION) {
             let portion = &mut portion[..cells.len()];
             portion.copy_from_slice(cells);
-            self.format.order.arrange(portion);
+            self.layout.order.arrange(portion);
             out.write_all(portion)?;
         }
-        out.write_all(&(self.format.frame.write)(&self.shape()))
+        out.write_all(&(self.layout.tail.write)(&self.shape()))
     }
 
     /// Refuses to write a filter that has not all that its program records.
     pub fn check_written(&self) -> Result<()> {
-        if self.format.frame.is_written {
+        if self.format.is_written {
             return Ok(());
         }
         let why = "is read and not written: its program records more than the bits; save() keeps the filter";
@@ -177,7 +170,7 @@ impl BitFilter {
 
     /// Bytes that [`BitFilter::write`] writes.
     pub fn len_written(&self) -> u64 {
-        (self.format.head)(&self.shape()).len() as u64 + self.nbytes() + self.format.frame.tail as u64
+        (self.layout.head)(&self.shape()).len() as u64 + self.nbytes() + self.layout.tail.len as u64
     }
 
     /// What its head states.
@@ -232,7 +225,7 @@ impl BitFilter {
     /// The law of its rate.
     fn law(&self) -> Box<dyn Law> {
         let (num_bits, num_hashes) = (self.num_bits, self.num_hashes);
-        match self.format.rule {
+        match self.layout.rule {
             Rule::SplitBlock => Box::new(Lanes { blocks: num_bits / 256, lanes: 8, width: 32, per_lane: 1 }),
             _ => Box::new(Classic { num_bits, num_hashes }),
         }
@@ -251,11 +244,11 @@ impl BitFilter {
     /// How a key's digest is computed: a digest of one filter is one of every filter with the same hashing.
     pub fn hashing(&self) -> Hashing {
         let range = Range { num_bits: self.num_bits, num_hashes: self.num_hashes };
-        Hashing { rule: self.format.rule, key_type: self.key_type, seed: self.seed, range }
+        Hashing { rule: self.layout.rule, key_type: self.key_type, seed: self.seed, range }
     }
 
     /// Refuses a filter of another shape, naming what differs.
-    fn check_alike(&self, other: &Self) -> Result<()> {
+    pub fn check_alike(&self, other: &Self) -> Result<()> {
         let rows = [
             ("format", self.format.name.to_owned(), other.format.name.to_owned()),
             ("key_type", self.key_type.name().into(), other.key_type.name().into()),
@@ -291,24 +284,21 @@ impl BitFilter {
     }
 
     /// The same bits under another format, which must place them alike.
-    pub fn converted(&self, format: &'static Format) -> Result<Self> {
-        if format.rule == self.format.rule && format.key_types == self.format.key_types {
-            return Ok(BitFilter { format, ..self.try_clone()? });
+    pub fn convert_to(&self, format: &'static Format) -> Result<Self> {
+        if let Contents::Bits(layout) = &format.contents
+            && layout.rule == self.layout.rule
+            && format.key_types == self.format.key_types
+        {
+            return Ok(BitFilter { format, layout, ..self.try_clone()? });
         }
-        let (from, to) = (self.format, format);
-        let why = format!(
-            "a filter of format {:?} cannot become one of {:?}: its keys set the bits of {}, the other's those of {}, and \
-             a filter does not contain its keys; add them to a new one",
-            from.name, to.name, from.rule_in_words, to.rule_in_words
-        );
-        Err(Error::Incompatible(why))
+        Err(self.format.refuse_conversion(format))
     }
 
     /// The filter in `num_bits` bits, of which its own are a multiple; it finds all keys that this one finds. Of split
     /// blocks only, where neighbouring blocks become one: `(h n) >> 32` is `(h r n) >> 32` over r, rounded down.
-    pub fn folded(&self, num_bits: u64) -> Result<Self> {
+    pub fn fold_to(&self, num_bits: u64) -> Result<Self> {
         let refuse = |why: &str| Err(Error::Incompatible(format!("a filter of {} bits {why}", self.num_bits)));
-        if self.format.rule != Rule::SplitBlock {
+        if self.layout.rule != Rule::SplitBlock {
             return refuse(&format!("of format {:?} cannot be folded; only split blocks can", self.format.name));
         }
         if num_bits == 0 || !num_bits.is_multiple_of(256) || !self.num_bits.is_multiple_of(num_bits) {
@@ -329,6 +319,36 @@ impl BitFilter {
     }
 }
 
+/// Refuses a number of bits that filters of the format do not have.
+fn check_bits(format: &Format, layout: &BitLayout, num_bits: u64) -> Result<()> {
+    let (step, most) = (layout.bits_step, layout.most_bits);
+    if num_bits == 0 || !num_bits.is_multiple_of(step) || num_bits > most {
+        let why = format!("num_bits must be a multiple of {step}, up to {most}, in format {:?}", format.name);
+        return Err(Error::parameter(format!("{why}, got {num_bits}")));
+    }
+    if num_bits == 1 && !layout.rule.is_reduced() {
+        return Err(Error::parameter(format!("num_bits must be at least 2 in format {:?}, got 1", format.name)));
+    }
+    Ok(())
+}
+
+/// The head of bits alone of this shape in `len` bytes, which state none.
+fn head_of(format: &Format, layout: &BitLayout, shape: Range, len: u64) -> Result<Head> {
+    let Range { num_bits, num_hashes } = shape;
+    if !layout.is_bare {
+        let why = "num_bits and num_hashes are for bits alone";
+        return Err(Error::parameter(format!("{why}; bytes of format {:?} state them", format.name)));
+    }
+    if !num_bits.is_multiple_of(layout.bits_step) {
+        return Err(format.refuse(format!("num_bits is {num_bits}, not a multiple of {}", layout.bits_step)));
+    }
+    if num_bits.div_ceil(8) != len {
+        let wanted = num_bits.div_ceil(8);
+        return Err(format.refuse(format!("{num_bits} bits take {wanted} bytes, and there are {len}")));
+    }
+    Ok(Head { len: 0, num_hashes, seed: Seed::NONE, num_bits })
+}
+
 /// See [`BitFilter::hashing`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hashing {
@@ -342,6 +362,11 @@ impl Hashing {
     /// That of a rule whose digests depend on nothing but the bytes of texts.
     pub const fn of_bytes(rule: Rule) -> Self {
         Hashing { rule, key_type: KeyType::Bytes, seed: Seed::NONE, range: Range { num_bits: 1, num_hashes: 1 } }
+    }
+
+    /// That of the elements of a block of Bitcoin.
+    pub fn of_block(key: &[u8; 16]) -> Self {
+        Hashing { seed: Seed::of_key(key), ..Self::of_bytes(Rule::Bip158) }
     }
 
     /// That of filters of fingerprints.
@@ -373,9 +398,14 @@ impl Hashing {
         })
     }
 
+    /// The type of the keys.
+    pub fn key_type(&self) -> KeyType {
+        self.key_type
+    }
+
     /// The keys that it takes, for messages.
-    pub fn accepted(&self) -> &'static str {
-        self.key_type.accepted()
+    pub fn describe(&self) -> &'static str {
+        self.key_type.describe()
     }
 
     /// True if integers of 64 bits are keys.

@@ -6,7 +6,7 @@
 
 /// A divisor.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Remainder {
+pub(in crate::foreign) struct Remainder {
     divisor: u64,
     factor: u64,
     shift: u32,
@@ -14,7 +14,7 @@ pub(super) struct Remainder {
 
 impl Remainder {
     /// By `divisor`, from 2 to 2^62. Of 1, only the number 0 is taken: rules whose numbers are below the divisor.
-    pub(super) fn by(divisor: u64) -> Self {
+    pub(in crate::foreign) fn by(divisor: u64) -> Self {
         let bits = 64 - (divisor - 1).leading_zeros();
         let factor = (1u128 << (63 + bits)).div_ceil(divisor.into()) as u64;
         Remainder { divisor, factor, shift: bits.saturating_sub(1) }
@@ -25,6 +25,13 @@ impl Remainder {
     pub(super) fn of(self, number: u64) -> u64 {
         let high = ((u128::from(number) * u128::from(self.factor)) >> 64) as u64;
         number - (high >> self.shift) * self.divisor
+    }
+
+    /// `number % divisor`, for any number.
+    #[inline(always)]
+    pub(in crate::foreign) fn of_any(self, number: u64) -> u64 {
+        let rest = 2 * self.of(number >> 1) + (number & 1);
+        rest.min(rest.wrapping_sub(self.divisor))
     }
 }
 
@@ -48,6 +55,9 @@ mod tests {
             let numbers = near.flat_map(|n| [n.saturating_sub(1), n, n + (n < u64::MAX >> 1) as u64]);
             for number in numbers.chain((0..200).map(|i| mix(i) >> 1)).chain([0, 1, (1 << 63) - 1]) {
                 assert_eq!(by.of(number), number % divisor, "{number} % {divisor}");
+                for number in [2 * number, 2 * number + 1] {
+                    assert_eq!(by.of_any(number), number % divisor, "{number} % {divisor}");
+                }
             }
         }
     }

@@ -7,15 +7,15 @@
 //! Nothing is prefetched: the loads of a round depend on nothing, so as many as the machine allows are under way.
 
 /// Keys of a block: its positions fit in the first-level cache.
-pub(super) const BLOCK: usize = 256;
+pub(in crate::foreign) const BLOCK: usize = 256;
 /// Positions of a key that are computed for whole blocks. More are rare, and follow one by one.
-pub(super) const MOST: usize = 16;
+pub(in crate::foreign) const MOST: usize = 16;
 
 /// The positions of a block, round by round.
-pub(super) type Rounds<P> = [[P; BLOCK]; MOST];
+pub(in crate::foreign) type Rounds<P> = [[P; BLOCK]; MOST];
 
 /// A position as lanes have it.
-pub(super) trait Position: Copy {
+pub(in crate::foreign) trait Position: Copy {
     fn bit(self) -> u64;
 }
 
@@ -33,16 +33,29 @@ impl Position for u64 {
     }
 }
 
-/// 1 if the bit is set.
-#[inline(always)]
-fn is_set(words: &[u64], position: impl Position) -> u8 {
-    let bit = position.bit();
-    (u64::from_le(words[(bit >> 6) as usize]) >> (bit & 63)) as u8 & 1
+/// Bits in memory.
+pub(in crate::foreign) trait Bits: Copy {
+    /// 1 if the bit is set.
+    fn get(self, bit: u64) -> u8;
+}
+
+impl Bits for &[u64] {
+    #[inline(always)]
+    fn get(self, bit: u64) -> u8 {
+        (u64::from_le(self[(bit >> 6) as usize]) >> (bit & 63)) as u8 & 1
+    }
+}
+
+impl Bits for &[u8] {
+    #[inline(always)]
+    fn get(self, bit: u64) -> u8 {
+        self[(bit >> 3) as usize] >> (bit & 7) & 1
+    }
 }
 
 /// Looks up as many keys as `found` has, a block at most, by their positions in `rounds`.
 #[inline(always)]
-pub(super) fn look_up<P: Position>(words: &[u64], rounds: &[[P; BLOCK]], found: &mut [u8]) {
+pub(in crate::foreign) fn look_up<P: Position>(bits: impl Bits, rounds: &[[P; BLOCK]], found: &mut [u8]) {
     let (mut hits, mut left) = ([1u8; BLOCK], [0u8; BLOCK]);
     let (mut count, mut is_whole) = (found.len().min(BLOCK), true);
     // A round is two positions: half of the time of one is the passes over its bits.
@@ -51,12 +64,12 @@ pub(super) fn look_up<P: Position>(words: &[u64], rounds: &[[P; BLOCK]], found: 
         let hits = &mut hits[..count];
         if is_whole {
             for (hit, (&first, &second)) in hits.iter_mut().zip(first.iter().zip(second)) {
-                *hit &= is_set(words, first) & is_set(words, second);
+                *hit &= bits.get(first.bit()) & bits.get(second.bit());
             }
         } else {
             for (hit, &key) in hits.iter_mut().zip(&left) {
                 let key = usize::from(key);
-                *hit &= is_set(words, first[key]) & is_set(words, second[key]);
+                *hit &= bits.get(first[key].bit()) & bits.get(second[key].bit());
             }
         }
         let kept = hits.iter().map(|&hit| u32::from(hit)).sum::<u32>() as usize;

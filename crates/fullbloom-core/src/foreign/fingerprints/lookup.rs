@@ -1,6 +1,6 @@
 //! Lookups, one key or many.
 
-use super::FingerprintFilter;
+use super::filter::FingerprintFilter;
 use super::shape::{Shape, fingerprint, hash};
 use crate::foreign::rules::Digest;
 use crate::isa::prefetch;
@@ -23,7 +23,7 @@ impl FingerprintFilter {
     #[inline]
     pub fn contains(&self, digest: Digest) -> bool {
         let (hash, bytes) = (hash(digest[0], self.seed), self.memory.bytes());
-        match self.format.width {
+        match self.layout.width {
             8 => fits(bytes, self.shape, hash, u16::from, 0xff),
             _ => fits(bytes.as_chunks::<2>().0, self.shape, hash, u16::from_le_bytes, u16::MAX),
         }
@@ -32,7 +32,7 @@ impl FingerprintFilter {
     /// Looks up many keys; both slices are equally long.
     pub fn contains_many(&self, digests: &[Digest], found: &mut [u8]) {
         let bytes = self.memory.bytes();
-        match (self.format.width, self.shape) {
+        match (self.layout.width, self.shape) {
             (8, shape @ Shape::Xor { .. }) => self.look(bytes, shape, digests, found, u16::from, 0xff),
             (8, shape @ Shape::Fuse { .. }) => self.look(bytes, shape, digests, found, u16::from, 0xff),
             (_, shape) => {

@@ -20,7 +20,7 @@ const MOST_SEGMENT: u32 = 1 << 18;
 
 /// The two families.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Family {
+pub enum Family {
     /// Three blocks.
     Xor,
     /// Three neighbouring segments.
@@ -29,7 +29,7 @@ pub(super) enum Family {
 
 /// The shape of a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(in crate::foreign) enum Shape {
     /// Cells of a block.
     Xor { block: u32 },
     /// Number of keys, cells of a segment, and segments in which a key can begin.
@@ -85,14 +85,14 @@ impl Family {
             Family::Fuse => {
                 let fields: &[u8; 20] = rest.first_chunk().ok_or_else(short)?;
                 let field = |i: usize| u32::from_le_bytes([0, 1, 2, 3].map(|byte| fields[4 * i + byte]));
-                fuse_checked([0, 1, 2, 3, 4].map(field))?
+                check_fuse([0, 1, 2, 3, 4].map(field))?
             }
         };
         Ok((seed, shape))
     }
 }
 
-fn fuse_checked([keys, segment, count, span, cells]: [u32; 5]) -> Checked<Shape, String> {
+fn check_fuse([keys, segment, count, span, cells]: [u32; 5]) -> Checked<Shape, String> {
     if !segment.is_power_of_two() || !(4..=MOST_SEGMENT).contains(&segment) {
         return Err(format!("its SegmentLength is {segment}"));
     }
@@ -145,6 +145,14 @@ impl Shape {
             Shape::Xor { .. } => None,
             Shape::Fuse { keys, .. } => Some(keys.into()),
         }
+    }
+
+    /// Estimated number of keys of a filter that does not record it, and its standard deviation: the program allocates
+    /// `32 + 1.23 n` cells, down to a whole number and to a multiple of 3.
+    pub(super) fn estimate(self) -> (f64, f64) {
+        // The number that was rounded is uniform between the cells and 3 more.
+        let cells = self.num_cells() as f64 + 1.5;
+        (((cells - 32.0) / 1.23).max(0.0), 3.0 / 12.0f64.sqrt() / 1.23)
     }
 
     /// The header.

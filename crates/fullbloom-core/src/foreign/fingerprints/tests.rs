@@ -1,27 +1,35 @@
 use super::*;
-use crate::foreign::formats::Head;
+use crate::error::{Error, Result};
+use crate::foreign::formats::{self, Contents, Format};
+use crate::foreign::key_type::KeyType;
+use crate::foreign::source::Source;
+use crate::foreign::static_filter::StaticFilter;
 use crate::hash::splitmix::mix;
 
-fn built(format: &'static FingerprintFormat, count: u64) -> Result<(FingerprintFilter, Vec<u64>)> {
+fn all() -> impl Iterator<Item = &'static Format> {
+    formats::ALL.iter().copied().filter(|format| matches!(format.contents, Contents::Fingerprints(_)))
+}
+
+fn build(format: &'static Format, count: u64) -> Result<(FingerprintFilter, Vec<u64>)> {
     let keys: Vec<u64> = (0..count).map(mix).collect();
     Ok((FingerprintFilter::build(format, KeyType::Word, keys.clone())?, keys))
 }
 
-fn written(filter: &FingerprintFilter) -> Result<Vec<u8>> {
+fn write(filter: &FingerprintFilter) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     filter.write(&mut bytes).map_err(|error| Error::Io(error, "test".into()))?;
     Ok(bytes)
 }
 
-fn read(format: &'static FingerprintFormat, bytes: &[u8]) -> Result<FingerprintFilter> {
-    FingerprintFilter::read(format, KeyType::Word, &mut &*bytes, bytes.len() as u64, u64::MAX)
+fn read(format: &'static Format, bytes: &[u8]) -> Result<FingerprintFilter> {
+    FingerprintFilter::read(format, KeyType::Word, Source::of(bytes), u64::MAX)
 }
 
 #[test]
 fn keys_are_found_and_others_at_the_rate_of_the_width() -> Result<()> {
-    for &format in rows::ALL {
+    for format in all() {
         for count in [1, 2, 3, 10, 100, 1000, 50_000] {
-            let (filter, keys) = built(format, count)?;
+            let (filter, keys) = build(format, count)?;
             assert!(keys.iter().all(|key| filter.contains([*key, 0])), "{} {count}", format.name);
             let digests: Vec<_> = (0..100_000u64).map(|i| [mix(i), 0]).collect();
             let mut found = vec![0; digests.len()];
@@ -38,8 +46,8 @@ fn keys_are_found_and_others_at_the_rate_of_the_width() -> Result<()> {
 
 #[test]
 fn order_and_repetition_of_keys_change_nothing() -> Result<()> {
-    for &format in rows::ALL {
-        let (filter, mut keys) = built(format, 1000)?;
+    for format in all() {
+        let (filter, mut keys) = build(format, 1000)?;
         keys.reverse();
         keys.extend_from_within(..500);
         assert!(FingerprintFilter::build(format, KeyType::Word, keys)?.equals(&filter));
@@ -49,20 +57,18 @@ fn order_and_repetition_of_keys_change_nothing() -> Result<()> {
 
 #[test]
 fn bytes_lead_back_and_lies_are_refused() -> Result<()> {
-    for &format in rows::ALL {
-        let (filter, _) = built(format, 300)?;
-        let bytes = written(&filter)?;
+    for format in all() {
+        let (filter, _) = build(format, 300)?;
+        let bytes = write(&filter)?;
         assert_eq!(bytes.len() as u64, filter.len_written());
         assert!(read(format, &bytes)?.equals(&filter));
-        let head = &bytes[..Head::MOST.min(bytes.len())];
-        assert_eq!(rows::detect(head, bytes.len() as u64).map(|found| found.name), Some(format.name));
-        assert!(crate::foreign::formats::detect(head, bytes.len() as u64).is_none());
+        assert_eq!(formats::detect(&bytes, bytes.len() as u64).map(|found| found.name), Some(format.name));
         for len in 0..bytes.len() {
             assert!(read(format, &bytes[..len]).is_err(), "{} {len}", format.name);
         }
         assert!(read(format, &[&bytes[..], &[0]].concat()).is_err());
         // Every field but the seed and, of a fuse filter, the number of keys.
-        let fields = if format.width == 8 && format.name == "xor8" || format.name == "xor16" { 8..16 } else { 12..28 };
+        let fields = if format.name.starts_with("xor") { 8..16 } else { 12..28 };
         for at in fields {
             for bit in 0..8 {
                 let mut lie = bytes.clone();
@@ -70,7 +76,7 @@ fn bytes_lead_back_and_lies_are_refused() -> Result<()> {
                 assert!(read(format, &lie).is_err(), "{} byte {at} bit {bit}", format.name);
             }
         }
-        let short = FingerprintFilter::read(format, KeyType::Word, &mut &bytes[..], bytes.len() as u64, 8);
+        let short = FingerprintFilter::read(format, KeyType::Word, Source::of(&bytes), 8);
         assert!(matches!(short, Err(Error::Memory(_))));
     }
     Ok(())
@@ -78,14 +84,14 @@ fn bytes_lead_back_and_lies_are_refused() -> Result<()> {
 
 #[test]
 fn files_restore_filters_of_every_format() -> Result<()> {
-    for &format in rows::ALL {
-        let (filter, _) = built(format, 100)?;
+    for format in all() {
+        let filter = StaticFilter::Fingerprints(build(format, 100)?.0);
         let (container, mut bytes) = (filter.container(), Vec::new());
         container.write_with(&container.head()?, &mut bytes).map_err(|error| Error::Io(error, "test".into()))?;
-        assert!(FingerprintFilter::from_file(&bytes, 1 << 20)?.equals(&filter));
-        assert!(matches!(FingerprintFilter::from_file(&bytes, 8), Err(Error::Memory(_))));
+        assert!(StaticFilter::from_file(&bytes, 1 << 20)?.equals(&filter));
+        assert!(matches!(StaticFilter::from_file(&bytes, 8), Err(Error::Memory(_))));
         for len in 0..bytes.len() {
-            assert!(FingerprintFilter::from_file(&bytes[..len], 1 << 20).is_err());
+            assert!(StaticFilter::from_file(&bytes[..len], 1 << 20).is_err());
         }
     }
     Ok(())
@@ -93,9 +99,20 @@ fn files_restore_filters_of_every_format() -> Result<()> {
 
 #[test]
 fn filters_of_no_key_are_those_of_the_program() -> Result<()> {
-    for &format in rows::ALL {
+    for format in all() {
         let empty = FingerprintFilter::build(format, KeyType::Word, Vec::new());
         assert_eq!(empty.is_ok(), format.name.starts_with("fuse"));
+    }
+    Ok(())
+}
+
+#[test]
+fn the_number_of_keys_is_recorded_or_estimated() -> Result<()> {
+    for format in all() {
+        for count in [10, 100, 1000, 50_000] {
+            let (keys, deviation) = build(format, count)?.0.approx_count();
+            assert!((keys - count as f64).abs() <= 2.0 * deviation, "{} {count}: {keys} {deviation}", format.name);
+        }
     }
     Ok(())
 }

@@ -3,19 +3,18 @@
 
 use std::f64::consts::LN_2;
 
+use super::contents::Contents;
 use super::format::Format;
-use super::frame::Frame;
-use super::head::Shape;
+use super::layout::BitLayout;
+use super::numbers::{MOST_BITS, MOST_HASHES};
 use super::order::Order;
+use super::tail::Tail;
 use crate::foreign::key_type::KeyType;
 use crate::foreign::rules::Rule;
 use crate::foreign::rules::digests::{Algorithm, Cut};
 use crate::foreign::rules::halves::Sum;
 
-/// 128 GiB of bits; k steps below it stay in 63 bits.
-const MOST_BITS: u64 = 1 << 40;
 const MOST_INT: u64 = i32::MAX as u64;
-const MOST_HASHES: u32 = 64;
 
 const fn row(number: u16, name: &'static str, rule: Rule, title: &'static str, in_words: &'static str) -> Format {
     let (most_bits, most_hashes) = match rule {
@@ -25,34 +24,45 @@ const fn row(number: u16, name: &'static str, rule: Rule, title: &'static str, i
         Rule::Digest(..) => (MOST_BITS, MOST_HASHES),
         _ => (MOST_INT, MOST_HASHES),
     };
+    let size: fn(u64, f64) -> Option<(u64, u32)> = match rule {
+        Rule::Digest(Algorithm::Md5, Cut::Slices) => |n, p| size(n, p, Algorithm::Md5.slices(), 1 << 32),
+        Rule::Digest(Algorithm::Sha1, Cut::Slices) => |n, p| size(n, p, Algorithm::Sha1.slices(), 1 << 32),
+        Rule::Digest(Algorithm::Sha256, Cut::Slices) => |n, p| size(n, p, Algorithm::Sha256.slices(), 1 << 32),
+        Rule::Halves(Sum::Wrapped) => |n, p| size(n, p, MOST_HASHES, 1 << 32),
+        Rule::Halves(Sum::Wide) | Rule::Digest(..) => |n, p| size(n, p, MOST_HASHES, MOST_BITS),
+        _ => |n, p| size(n, p, MOST_HASHES, MOST_INT),
+    };
     Format {
         number,
         name,
+        program: "bits",
         title,
-        rule,
         rule_in_words: in_words,
         key_types: &[KeyType::Bytes],
         key_type_name: "key_type",
-        is_seeded: false,
-        bits_step: 1,
-        most_bits,
-        most_hashes,
-        order: if number & 1 == 0 { Order::Little } else { Order::HighBits },
-        parse: |_, _| Err("its bytes are the bits alone; say num_bits and num_hashes".into()),
-        head: |_: &Shape| Vec::new(),
-        frame: Frame::HEAD,
-        size: match rule {
-            Rule::Digest(Algorithm::Md5, Cut::Slices) => |n, p| size(n, p, Algorithm::Md5.slices(), 1 << 32),
-            Rule::Digest(Algorithm::Sha1, Cut::Slices) => |n, p| size(n, p, Algorithm::Sha1.slices(), 1 << 32),
-            Rule::Digest(Algorithm::Sha256, Cut::Slices) => |n, p| size(n, p, Algorithm::Sha256.slices(), 1 << 32),
-            Rule::Halves(Sum::Wrapped) => |n, p| size(n, p, MOST_HASHES, 1 << 32),
-            Rule::Halves(Sum::Wide) | Rule::Digest(..) => |n, p| size(n, p, MOST_HASHES, MOST_BITS),
-            _ => |n, p| size(n, p, MOST_HASHES, MOST_INT),
-        },
+        contents: Contents::Bits(BitLayout {
+            rule,
+            is_bare: true,
+            is_seeded: false,
+            bits_step: 1,
+            most_bits,
+            most_hashes,
+            order: if number & 1 == 0 { Order::Little } else { Order::HighBits },
+            parse: BitLayout::BARE,
+            head: |_| Vec::new(),
+            tail: Tail::NONE,
+            size,
+        }),
+        is_detected: false,
+        is_written: true,
+        own: None,
         verified: "a program of the rule in the tests, both directions",
         limits: "",
     }
 }
+
+/// What the names of formats end with whose first bit of a byte is its highest one.
+pub(super) const MSB: &str = "-msb";
 
 /// Both formats of each rule.
 macro_rules! rows {

@@ -7,10 +7,12 @@
 
 use std::f64::consts::LN_2;
 
+use super::contents::Contents;
 use super::format::Format;
-use super::frame::Frame;
 use super::head::{Head, Shape};
+use super::layout::BitLayout;
 use super::order::Order;
+use super::tail::Tail;
 use crate::foreign::key_type::KeyType;
 use crate::foreign::rules::probes::Probe;
 use crate::foreign::rules::{Rule, Seed};
@@ -18,42 +20,43 @@ use crate::foreign::rules::{Rule, Seed};
 /// The most bytes and hashes that nodes accept.
 const MOST_BYTES: u64 = 36_000;
 const MOST_HASHES: u32 = 50;
-/// Hashes, tweak and flag.
+/// Bytes of hashes, tweak and flag.
 const TAIL: usize = 9;
 
-const fn row(number: u16, name: &'static str, title: &'static str, frame: Frame) -> Format {
+/// Bytes that are opened as the first format may have any flag, and are of the format of that flag.
+const fn row(number: u16, name: &'static str, title: &'static str, tail: Tail) -> Format {
     Format {
         number,
         name,
+        program: "bitcoin",
         title,
-        rule: Rule::Probe(Probe::Bip37),
         rule_in_words: "k hashes by Murmur3 of 32 bits",
         key_types: &[KeyType::Bytes],
         key_type_name: "key_type",
-        is_seeded: true,
-        bits_step: 8,
-        most_bits: MOST_BYTES * 8,
-        most_hashes: MOST_HASHES,
-        order: Order::Little,
-        parse,
-        head,
-        frame,
-        size,
+        contents: Contents::Bits(BitLayout {
+            rule: Rule::Probe(Probe::Bip37),
+            is_bare: false,
+            is_seeded: true,
+            bits_step: 8,
+            most_bits: MOST_BYTES * 8,
+            most_hashes: MOST_HASHES,
+            order: Order::Little,
+            parse,
+            head,
+            tail,
+            size,
+        }),
+        is_detected: true,
+        is_written: true,
+        own: None,
         verified: "published vectors of Bitcoin Core",
         limits: "36,000 bytes and 50 hashes, as in nodes",
     }
 }
 
-/// Bytes are detected as the first format, whatever their flag is.
-macro_rules! frame {
+macro_rules! tail {
     ($flag:literal) => {
-        Frame {
-            tail: TAIL,
-            finish: |head, tail| finish(head, tail, $flag),
-            write: |shape| tail(shape, $flag),
-            is_detected: $flag == 0,
-            ..Frame::HEAD
-        }
+        Tail { len: TAIL, finish: |head, tail| finish(head, tail, $flag), write: |shape| tail(shape, $flag) }
     };
 }
 
@@ -61,9 +64,9 @@ macro_rules! frame {
 const FIRST: u16 = 32;
 
 /// `BLOOM_UPDATE_NONE`, `BLOOM_UPDATE_ALL` and `BLOOM_UPDATE_P2PUBKEY_ONLY`.
-pub(super) const NONE: Format = row(FIRST, "bip37", "Bitcoin BIP 37 filter, flag 0", frame!(0));
-pub(super) const ALL: Format = row(FIRST + 1, "bip37-all", "Bitcoin BIP 37 filter, flag 1", frame!(1));
-pub(super) const P2PUBKEY: Format = row(FIRST + 2, "bip37-p2pubkey", "Bitcoin BIP 37 filter, flag 2", frame!(2));
+pub(super) const NONE: Format = row(FIRST, "bip37", "Bitcoin BIP 37 filter, flag 0", tail!(0));
+pub(super) const ALL: Format = row(FIRST + 1, "bip37-all", "Bitcoin BIP 37 filter, flag 1", tail!(1));
+pub(super) const P2PUBKEY: Format = row(FIRST + 2, "bip37-p2pubkey", "Bitcoin BIP 37 filter, flag 2", tail!(2));
 
 fn parse(head: &[u8], len: u64) -> Result<Head, String> {
     let (bytes, head_len) = match *head {
@@ -82,12 +85,7 @@ fn parse(head: &[u8], len: u64) -> Result<Head, String> {
     if wanted != present {
         return Err(format!("its length is {bytes}, so {wanted} bytes follow it, and there are {present}"));
     }
-    let stated = Head { len: head_len, num_hashes: 0, seed: Seed::NONE, num_bits: bytes * 8 };
-    // A small filter is at hand as a whole: what is behind its bits must fit, too.
-    match head.get(head_len + bytes as usize..) {
-        Some(tail) if tail.len() == TAIL => finish(stated, tail, 0).map(|_| stated),
-        _ => Ok(stated),
-    }
+    Ok(Head { len: head_len, num_hashes: 0, seed: Seed::NONE, num_bits: bytes * 8 })
 }
 
 fn head(shape: &Shape) -> Vec<u8> {

@@ -1,11 +1,10 @@
 //! [`Format`]: one row of the table.
 
-use super::frame::Frame;
-use super::head::{Head, Shape};
-use super::order::Order;
+use super::contents::Contents;
+use super::layout::BitLayout;
+use crate::container::{FOREIGN, class_of};
 use crate::error::{Error, Result};
 use crate::foreign::key_type::KeyType;
-use crate::foreign::rules::{Range, Rule, Seed};
 
 /// A format.
 pub struct Format {
@@ -13,116 +12,124 @@ pub struct Format {
     pub number: u16,
     /// Its public name.
     pub name: &'static str,
-    /// The program, or the specification.
+    /// The program whose formats these are, in one word.
+    pub program: &'static str,
+    /// The program and what writes it, or the specification.
     pub title: &'static str,
-    /// Which bits a key sets.
-    pub rule: Rule,
-    /// The same for people.
+    /// What a key sets, for people.
     pub rule_in_words: &'static str,
     /// The types that keys can have. A file does not record which, unless there is only one.
     pub key_types: &'static [KeyType],
     /// What its program calls this choice.
     pub key_type_name: &'static str,
-    /// True if its filters have a seed.
-    pub is_seeded: bool,
-    /// num_bits is a multiple of this.
-    pub bits_step: u64,
-    /// The most bits of a filter.
-    pub most_bits: u64,
-    /// The most hashes of a filter.
-    pub most_hashes: u32,
-    /// The order of bytes.
-    pub order: Order,
-    /// Reads the head from the first bytes, [`Head::MOST`] of them or all, of `len` in total; every length that it states is
-    /// compared with `len`. Or which field is wrong.
-    pub parse: fn(head: &[u8], len: u64) -> std::result::Result<Head, String>,
-    /// The head of a filter of this shape.
-    pub head: fn(&Shape) -> Vec<u8>,
-    /// What is behind the bits, and what may be done with such bytes.
-    pub frame: Frame,
-    /// num_bits and num_hashes of a new filter; `None` beyond the largest.
-    pub size: fn(capacity: u64, fpr: f64) -> Option<(u64, u32)>,
+    /// What its bytes hold.
+    pub contents: Contents,
+    /// True if the first bytes and the length suffice to know such bytes.
+    pub is_detected: bool,
+    /// True if such bytes are written, too: a filter has all that its program records.
+    pub is_written: bool,
+    /// The layout and the hash of our own filter that sets the same bits for texts.
+    pub own: Option<OwnLayout>,
     /// How reading and writing were checked.
     pub verified: &'static str,
     /// What is not supported.
     pub limits: &'static str,
 }
 
+/// The filter of ours that sets the same bits for texts.
+pub struct OwnLayout {
+    /// Its layout.
+    pub layout: &'static str,
+    /// Its hash, with seed 0.
+    pub hash: &'static str,
+}
+
 impl Format {
+    /// The most first bytes that tell a format: all of a filter of Bitcoin, and the longest header of a dump.
+    pub const HEAD: usize = 64 << 10;
+
     /// The error for bytes of this format, which says what is wrong.
     pub fn refuse(&self, why: impl AsRef<str>) -> Error {
         Error::format(format!("these bytes are not a filter of format {:?}: {}", self.name, why.as_ref()))
     }
 
-    /// The types of its keys.
-    pub fn keys(&self) -> KeyChoice {
-        KeyChoice { format: self.name, types: self.key_types, called: self.key_type_name }
+    /// The error for a filter of this format that cannot become one of another.
+    pub fn refuse_conversion(&self, to: &Format) -> Error {
+        Error::Incompatible(format!(
+            "a filter of format {:?} cannot become one of {:?}: its keys set the bits of {}, the other's those of {}, and \
+             a filter does not contain its keys; add them to a new one",
+            self.name, to.name, self.rule_in_words, to.rule_in_words
+        ))
     }
 
-    /// The head of a filter of this shape in `len` bytes, which state none: those of a bare format.
-    pub(in crate::foreign) fn head_of(&self, shape: Range, len: u64) -> Result<Head> {
-        let Range { num_bits, num_hashes } = shape;
-        if !self.rule.is_bare() {
-            let why = "num_bits and num_hashes are for formats of bits alone";
-            return Err(Error::parameter(format!("{why}; bytes of format {:?} state them", self.name)));
+    /// The error for a filter of this format that has more bytes of cells than the caller allows.
+    pub(in crate::foreign) fn check_size(&self, bytes: u64, max_bytes: u64) -> Result<()> {
+        if bytes <= max_bytes {
+            return Ok(());
         }
-        if !num_bits.is_multiple_of(self.bits_step) {
-            return Err(self.refuse(format!("num_bits is {num_bits}, not a multiple of {}", self.bits_step)));
-        }
-        if num_bits.div_ceil(8) != len {
-            let wanted = num_bits.div_ceil(8);
-            return Err(self.refuse(format!("{num_bits} bits take {wanted} bytes, and there are {len}")));
-        }
-        Ok(Head { len: 0, num_hashes, seed: Seed::NONE, num_bits })
+        Err(Error::Memory(format!(
+            "the filter has {bytes} bytes, max_bytes is {max_bytes}; raise it if you trust the file"
+        )))
     }
 
-    /// Refuses keys of a type that the format does not have.
-    pub fn check_key_type(&self, key_type: KeyType) -> Result<()> {
-        self.keys().check(key_type)
+    /// True if `len` bytes that begin with `head`, [`Format::HEAD`] of them or all, are of this format.
+    pub(super) fn may_hold(&self, head: &[u8], len: u64) -> bool {
+        self.is_detected && self.contents.fit(head, len)
+    }
+
+    /// How its bits are laid out; an error for a format of another class.
+    pub fn bits(&'static self) -> Result<&'static BitLayout> {
+        match &self.contents {
+            Contents::Bits(layout) => Ok(layout),
+            _ => Err(self.class_error(class_of(FOREIGN))),
+        }
+    }
+
+    /// Refuses a format whose filters are of another class than `class`.
+    pub fn check_class(&self, class: &str) -> Result<()> {
+        if self.contents.class() == class { Ok(()) } else { Err(self.class_error(class)) }
+    }
+
+    fn class_error(&self, class: &str) -> Error {
+        let (name, own) = (self.name, self.contents.class());
+        Error::parameter(format!("filters of format {name:?} are of class {own}, not {class}"))
+    }
+
+    /// True if its bytes are the bits alone, so that the caller says how many, and how many hashes.
+    pub fn is_bare(&self) -> bool {
+        matches!(&self.contents, Contents::Bits(layout) if layout.is_bare)
+    }
+
+    /// True if the hash of the block is needed to read its bytes.
+    pub fn needs_block_hash(&self) -> bool {
+        matches!(self.contents, Contents::GolombSet)
     }
 
     /// The type with this name; without a name, the only one.
     pub fn key_type(&self, name: Option<&str>) -> Result<KeyType> {
-        self.keys().named(name)
-    }
-}
-
-/// The types that the keys of a format can have.
-#[derive(Clone, Copy)]
-pub struct KeyChoice {
-    /// Name of the format.
-    pub format: &'static str,
-    /// The types.
-    pub types: &'static [KeyType],
-    /// What the program calls the choice.
-    pub called: &'static str,
-}
-
-impl KeyChoice {
-    /// Refuses another type.
-    pub fn check(self, key_type: KeyType) -> Result<()> {
-        if self.types.contains(&key_type) {
-            return Ok(());
-        }
-        let (name, of, got) = (self.format, self.names(), key_type.name());
-        Err(Error::parameter(format!("{} must be one of {of} in format {name:?}, got {got:?}", self.called)))
-    }
-
-    /// The type with this name; without a name, the only one.
-    pub fn named(self, name: Option<&str>) -> Result<KeyType> {
         if let Some(name) = name {
-            let key_type = KeyType::named(name)?;
-            return self.check(key_type).map(|()| key_type);
+            let key_type = KeyType::from_name(name)?;
+            return self.check_key_type(key_type).map(|()| key_type);
         }
-        if let [only] = self.types {
+        if let [only] = self.key_types {
             return Ok(*only);
         }
-        let (format, of) = (self.format, self.names());
+        let (format, of) = (self.name, self.name_key_types());
         let why = format!("filters of format {format:?} do not record the type of their keys; say which");
-        Err(Error::parameter(format!("{why}: {}= one of {of}", self.called)))
+        Err(Error::parameter(format!("{why}: {}= one of {of}", self.key_type_name)))
     }
 
-    fn names(self) -> String {
-        self.types.iter().map(|of| of.name()).collect::<Vec<_>>().join(", ")
+    /// Refuses keys of a type that the format does not have.
+    pub fn check_key_type(&self, key_type: KeyType) -> Result<()> {
+        if self.key_types.contains(&key_type) {
+            return Ok(());
+        }
+        let (name, called, got) = (self.name, self.key_type_name, key_type.name());
+        let of = if self.key_types.len() == 1 { String::new() } else { "one of ".into() } + &self.name_key_types();
+        Err(Error::parameter(format!("{called} must be {of} in format {name:?}, got {got:?}")))
+    }
+
+    fn name_key_types(&self) -> String {
+        self.key_types.iter().map(|of| of.name()).collect::<Vec<_>>().join(", ")
     }
 }

@@ -1,10 +1,12 @@
 //! Guava's `BloomFilter`: u8 strategy, u8 k, i32 words, words x i64; big-endian. The funnel is not recorded.
 
+use super::contents::Contents;
 use super::format::Format;
-use super::frame::Frame;
-use super::head::{Head, Shape, i32_at, stated_bits};
+use super::head::{Head, Shape, i32_at, parse_num_bits};
+use super::layout::BitLayout;
 use super::order::Order;
 use super::size::optimal_bits;
+use super::tail::Tail;
 use crate::foreign::key_type::KeyType;
 use crate::foreign::rules::{Rule, Seed};
 
@@ -12,20 +14,15 @@ use crate::foreign::rules::{Rule, Seed};
 pub(super) const MITZ_64: Format = Format {
     number: 3,
     name: "guava",
+    program: "guava",
     title: "Guava BloomFilter, MURMUR128_MITZ_64",
-    rule: Rule::Guava64,
     rule_in_words: "Murmur3 x64_128 halves summed in 64 bits",
     key_types: &[KeyType::Bytes, KeyType::Utf16, KeyType::Int, KeyType::Long],
     key_type_name: "funnel",
-    is_seeded: false,
-    bits_step: 64,
-    most_bits: i32::MAX as u64 * 64,
-    most_hashes: 255,
-    order: Order::Big,
-    parse: |head, len| parse(head, len, 1),
-    head: |shape| head(shape, 1),
-    frame: Frame::HEAD,
-    size,
+    contents: Contents::Bits(LAYOUT),
+    is_detected: true,
+    is_written: true,
+    own: None,
     verified: "both directions against the jar of Guava 33",
     limits: "funnels of several fields are not supported",
 };
@@ -35,11 +32,28 @@ pub(super) const MITZ_32: Format = Format {
     number: 4,
     name: "guava-32",
     title: "Guava BloomFilter, MURMUR128_MITZ_32",
-    rule: Rule::Guava32,
     rule_in_words: "halves of the first word of Murmur3 x64_128 summed in 32 bits",
-    parse: |head, len| parse(head, len, 0),
-    head: |shape| head(shape, 0),
+    contents: Contents::Bits(BitLayout {
+        rule: Rule::Guava32,
+        parse: |head, len| parse(head, len, 0),
+        head: |shape| head(shape, 0),
+        ..LAYOUT
+    }),
     ..MITZ_64
+};
+
+const LAYOUT: BitLayout = BitLayout {
+    rule: Rule::Guava64,
+    is_bare: false,
+    is_seeded: false,
+    bits_step: 64,
+    most_bits: i32::MAX as u64 * 64,
+    most_hashes: 255,
+    order: Order::Big,
+    parse: |head, len| parse(head, len, 1),
+    head: |shape| head(shape, 1),
+    tail: Tail::NONE,
+    size,
 };
 
 fn parse(head: &[u8], len: u64, strategy: u8) -> Result<Head, String> {
@@ -50,7 +64,7 @@ fn parse(head: &[u8], len: u64, strategy: u8) -> Result<Head, String> {
     if *num_hashes == 0 {
         return Err("its number of hashes is 0".into());
     }
-    let num_bits = stated_bits(i32_at(head, 2)?, 6, len)?;
+    let num_bits = parse_num_bits(i32_at(head, 2)?, 6, len)?;
     Ok(Head { len: 6, num_hashes: (*num_hashes).into(), seed: Seed::NONE, num_bits })
 }
 
@@ -65,7 +79,7 @@ fn head(shape: &Shape, strategy: u8) -> Vec<u8> {
 fn size(capacity: u64, fpr: f64) -> Option<(u64, u32)> {
     let hashes = (-fpr.ln() / std::f64::consts::LN_2).round().clamp(1.0, 255.0) as u32;
     let bits = optimal_bits(capacity, fpr).max(1).checked_next_multiple_of(64)?;
-    Some((bits, hashes)).filter(|(bits, _)| *bits <= MITZ_64.most_bits)
+    Some((bits, hashes)).filter(|(bits, _)| *bits <= LAYOUT.most_bits)
 }
 
 #[cfg(test)]
@@ -76,7 +90,7 @@ mod tests {
     use crate::key::Domain;
 
     fn hex(of: KeyType, keys: &[(Domain, &[u8])]) -> Result<String> {
-        let mut filter = BitFilter::sized(&MITZ_64, of, 0, 10, 0.03)?;
+        let mut filter = BitFilter::for_capacity(&MITZ_64, of, 0, 10, 0.03)?;
         for (domain, bytes) in keys {
             let digest = filter.hashing().digest(*domain, bytes);
             filter.add(digest.ok_or_else(|| crate::Error::parameter("a key of another type"))?)?;

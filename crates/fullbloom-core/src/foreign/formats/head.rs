@@ -15,11 +15,6 @@ pub struct Head {
     pub num_bits: u64,
 }
 
-impl Head {
-    /// The most bytes of a head.
-    pub const MOST: usize = 1280;
-}
-
 /// The numbers of a filter that a head states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
@@ -38,7 +33,7 @@ pub(super) fn i32_at(head: &[u8], at: usize) -> Result<i32, String> {
 }
 
 /// The bits of a filter whose head of `len` bytes states `words` words, in a file of `file` bytes.
-pub(super) fn stated_bits(words: i32, len: usize, file: u64) -> Result<u64, String> {
+pub(super) fn parse_num_bits(words: i32, len: usize, file: u64) -> Result<u64, String> {
     let Some(count) = u64::try_from(words).ok().filter(|count| *count > 0) else {
         return Err(format!("its number of words is {words}"));
     };

@@ -12,6 +12,11 @@ pub enum Order {
 }
 
 impl Order {
+    /// Whether the first bit of a byte is its lowest or its highest one.
+    pub fn name(self) -> &'static str {
+        if self == Order::HighBits { "msb" } else { "lsb" }
+    }
+
     /// Turns words as they are in files into words as they are in memory, or back.
     pub(in crate::foreign) fn arrange(self, words: &mut [u8]) {
         match self {

@@ -4,10 +4,12 @@
 //! 15 zigzag-varint(bytes)   1c 1c 00 00 (BLOCK)   1c 1c 00 00 (XXHASH)   1c 1c 00 00 (UNCOMPRESSED)   00
 //! ```
 
-use super::format::Format;
-use super::frame::Frame;
+use super::contents::Contents;
+use super::format::{Format, OwnLayout};
 use super::head::{Head, Shape};
+use super::layout::BitLayout;
 use super::order::Order;
+use super::tail::Tail;
 use crate::foreign::key_type::KeyType;
 use crate::foreign::rules::{Rule, Seed};
 
@@ -21,11 +23,22 @@ const BLOCK: u64 = 32;
 pub(super) const SPLIT_BLOCK: Format = Format {
     number: 5,
     name: "parquet",
+    program: "parquet",
     title: "Apache Parquet split-block filter",
-    rule: Rule::SplitBlock,
     rule_in_words: "XXH64 in one block of 256 bits",
     key_types: &[KeyType::Bytes, KeyType::Long, KeyType::Int, KeyType::Double, KeyType::Float],
     key_type_name: "key_type",
+    contents: Contents::Bits(LAYOUT),
+    is_detected: true,
+    is_written: true,
+    own: Some(OwnLayout { layout: "split", hash: "xxh64" }),
+    verified: "filters that pyarrow and DuckDB write; DuckDB's own pruning",
+    limits: "-0.0 and NaN are hashed in one form only",
+};
+
+const LAYOUT: BitLayout = BitLayout {
+    rule: Rule::SplitBlock,
+    is_bare: false,
     is_seeded: false,
     bits_step: BLOCK * 8,
     most_bits: (i32::MAX as u64 / BLOCK) * BLOCK * 8,
@@ -33,14 +46,12 @@ pub(super) const SPLIT_BLOCK: Format = Format {
     order: Order::Little,
     parse,
     head,
-    frame: Frame::HEAD,
+    tail: Tail::NONE,
     size,
-    verified: "filters that pyarrow and DuckDB write; DuckDB's own pruning",
-    limits: "-0.0 and NaN are hashed in one form only",
 };
 
 fn parse(head: &[u8], len: u64) -> Result<Head, String> {
-    let (bytes, head_len) = stated_len(head)?;
+    let (bytes, head_len) = parse_len(head)?;
     let present = len.saturating_sub(head_len as u64);
     if bytes != present {
         return Err(format!("its numBytes is {bytes}, and {present} bytes follow its header"));
@@ -49,7 +60,7 @@ fn parse(head: &[u8], len: u64) -> Result<Head, String> {
 }
 
 /// The bytes of bits that a header states, and its own.
-pub(super) fn stated_len(head: &[u8]) -> Result<(u64, usize), String> {
+pub(super) fn parse_len(head: &[u8]) -> Result<(u64, usize), String> {
     let Some((&NUM_BYTES, mut rest)) = head.split_first() else {
         return Err("its header does not begin with numBytes".into());
     };
@@ -93,11 +104,11 @@ fn head(shape: &Shape) -> Vec<u8> {
     head
 }
 
-/// `-8 / ln(1 - p^(1/8))` bits a key, up to a power of two, as Arrow sizes them.
+/// `-8 / ln(1 - p^(1/8))` bits per key, up to a power of two, as Arrow sizes them.
 fn size(capacity: u64, fpr: f64) -> Option<(u64, u32)> {
     let bits = capacity as f64 * -8.0 / (-fpr.powf(0.125)).ln_1p();
     let bits = (bits as u64).checked_next_power_of_two()?.max(BLOCK * 8);
-    Some((bits, 8)).filter(|(bits, _)| *bits <= SPLIT_BLOCK.most_bits)
+    Some((bits, 8)).filter(|(bits, _)| *bits <= LAYOUT.most_bits)
 }
 
 #[cfg(test)]
@@ -124,8 +135,8 @@ mod tests {
             large.add(digest)?;
             small.add(digest)?;
         }
-        assert!(large.folded(512)?.equals(&small) && large.folded(6 * 256)?.equals(&large));
-        assert!(large.folded(4 * 256).is_err() && large.folded(0).is_err() && large.folded(128).is_err());
+        assert!(large.fold_to(512)?.equals(&small) && large.fold_to(6 * 256)?.equals(&large));
+        assert!(large.fold_to(4 * 256).is_err() && large.fold_to(0).is_err() && large.fold_to(128).is_err());
         Ok(())
     }
 

@@ -10,10 +10,12 @@
 
 use std::f64::consts::LN_2;
 
+use super::contents::Contents;
 use super::format::Format;
-use super::frame::Frame;
 use super::head::Head;
+use super::layout::BitLayout;
 use super::order::Order;
+use super::tail::Tail;
 use crate::foreign::key_type::KeyType;
 use crate::foreign::rules::probes::Probe;
 use crate::foreign::rules::{Rule, Seed};
@@ -22,11 +24,22 @@ use crate::foreign::rules::{Rule, Seed};
 pub(super) const MAPPED: Format = Format {
     number: 41,
     name: "pybloomfiltermmap3",
+    program: "pybloomfiltermmap3",
     title: "pybloomfiltermmap3 BloomFilter",
-    rule: Rule::Probe(Probe::Murmurs),
     rule_in_words: "Murmur3 x64_128 with a seed for each hash, both halves in one",
     key_types: &[KeyType::Bytes],
     key_type_name: "key_type",
+    contents: Contents::Bits(LAYOUT),
+    is_detected: true,
+    is_written: false,
+    own: None,
+    verified: "files that pybloomfiltermmap3 0.6.3 writes",
+    limits: "read only; keys that are neither str nor bytes, more than 32 hashes and to_base64() are not supported",
+};
+
+const LAYOUT: BitLayout = BitLayout {
+    rule: Rule::Probe(Probe::Pybloomfiltermmap3),
+    is_bare: false,
     is_seeded: true,
     bits_step: 8,
     most_bits: 1 << 40,
@@ -34,10 +47,8 @@ pub(super) const MAPPED: Format = Format {
     order: Order::Little,
     parse,
     head: |_| Vec::new(),
-    frame: Frame { is_written: false, ..Frame::HEAD },
+    tail: Tail::NONE,
     size,
-    verified: "files that pybloomfiltermmap3 0.6.3 writes",
-    limits: "read only; keys that are neither str nor bytes, more than 32 hashes and to_base64() are not supported",
 };
 
 const MAGIC: &[u8] = b"MBITARRAY";
@@ -69,10 +80,10 @@ fn parse(head: &[u8], len: u64) -> Result<Head, String> {
         return Err(format!("its version is {version}, not 1"));
     }
     let hashes = number(head, HASHES_AT, 4)?;
-    let fits = u32::try_from(hashes).ok().filter(|hashes| (1..=MAPPED.most_hashes).contains(hashes));
+    let fits = u32::try_from(hashes).ok().filter(|hashes| (1..=LAYOUT.most_hashes).contains(hashes));
     let num_hashes = fits.ok_or_else(|| format!("its number of hashes is {hashes}, not between 1 and 32"))?;
     let num_bits = number(head, BITS_AT, 8)?;
-    if num_bits == 0 || num_bits > MAPPED.most_bits || !num_bits.is_multiple_of(8) {
+    if num_bits == 0 || num_bits > LAYOUT.most_bits || !num_bits.is_multiple_of(8) {
         return Err(format!("its number of bits is {num_bits}"));
     }
     let (wanted, present) = (num_bits / 8, len.saturating_sub(HEAD as u64));
@@ -90,5 +101,5 @@ fn size(capacity: u64, fpr: f64) -> Option<(u64, u32)> {
     let hashes = (1.0 / fpr).log2().floor().max(1.0);
     let per_hash = (capacity as f64 * fpr.ln().abs() / (hashes * LN_2.powi(2))).ceil();
     let bits = ((hashes * per_hash / 8.0).ceil() * 8.0).max(128.0);
-    (bits <= MAPPED.most_bits as f64).then_some((bits as u64, hashes as u32))
+    (bits <= LAYOUT.most_bits as f64).then_some((bits as u64, hashes as u32))
 }

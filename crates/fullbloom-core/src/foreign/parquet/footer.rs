@@ -1,4 +1,5 @@
-//! The places of the filters of a Parquet file, from its footer.
+//! The places of the filters of a Parquet file, from its footer, one after the other: a column of a dozen bytes takes ten
+//! times as many in memory, and a hundred times as many as Python objects.
 //!
 //! ```text
 //! file = "PAR1" ... footer, u32 length of the footer, "PAR1"       ("PARE" if the footer is encrypted)
@@ -57,80 +58,133 @@ pub fn footer_len(tail: &[u8], file: u64) -> Result<u64> {
     Ok(len)
 }
 
-/// The chunks of `column`, or of all columns, in a file of `file` bytes with this footer. No filter is outside of the bytes
-/// before the footer.
-pub fn chunks(footer: &[u8], file: u64, column: Option<&str>) -> Result<Vec<Chunk>> {
-    let end = file.saturating_sub((footer.len() + TAIL) as u64);
-    let chunks = read(footer, column).map_err(|why| refuse(&format!("its footer: {why}")))?;
-    for chunk in &chunks {
-        let Some(offset) = chunk.offset else { continue };
-        let last = offset.checked_add(chunk.length.unwrap_or(1));
-        if offset < MAGIC.len() as u64 || last.is_none_or(|last| last > end) {
-            let (name, group) = (&chunk.column, chunk.row_group);
-            return Err(refuse(&format!(
-                "the filter of column {name:?} in row group {group} lies outside of the file"
-            )));
-        }
-    }
-    Ok(chunks)
+/// The chunks of a file, of one column or of all, in order; none has a filter outside of the bytes before the footer.
+pub struct Chunks {
+    footer: Vec<u8>,
+    column: Option<String>,
+    /// First byte of the footer in the file: filters end before it.
+    pub end: u64,
+    /// Row groups that have not been begun, and where the next one begins.
+    groups: Items,
+    /// Columns of the row group that have not been read.
+    columns: Items,
+    row_group: usize,
+    num_rows: u64,
 }
 
-fn read(footer: &[u8], column: Option<&str>) -> thrift::Result<Vec<Chunk>> {
-    let (mut chunks, mut version, mut groups) = (Vec::new(), None, 0);
-    Reader::new(footer).fields(|reader, id, of| match (id, of) {
+/// Items of a list that have not been read.
+#[derive(Clone, Copy, Debug, Default)]
+struct Items {
+    at: usize,
+    left: usize,
+    read: usize,
+}
+
+impl Chunks {
+    /// Those of a file of `file` bytes with this footer, which is checked as a whole first; that takes no memory.
+    pub fn new(footer: Vec<u8>, file: u64, column: Option<String>) -> Result<Self> {
+        let end = file.saturating_sub((footer.len() + TAIL) as u64);
+        let groups = check(&footer).map_err(|why| refuse(&format!("its footer: {why}")))?;
+        let mut chunks = Chunks { footer, column, end, groups, columns: Items::default(), row_group: 0, num_rows: 0 };
+        while let Some(chunk) = chunks.advance() {
+            let Some(offset) = chunk.offset else { continue };
+            let last = offset.checked_add(chunk.length.unwrap_or(1));
+            if offset < MAGIC.len() as u64 || last.is_none_or(|last| last > end) {
+                let (name, group) = (&chunk.column, chunk.row_group);
+                return Err(refuse(&format!(
+                    "the filter of column {name:?} in row group {group} lies outside of the file"
+                )));
+            }
+        }
+        Ok(Chunks { groups, columns: Items::default(), ..chunks })
+    }
+
+    /// The next chunk of the column.
+    fn advance(&mut self) -> Option<Chunk> {
+        loop {
+            while self.columns.left == 0 {
+                self.groups.left = self.groups.left.checked_sub(1)?;
+                let mut reader = Reader::new(self.footer.get(self.groups.at..)?);
+                let (mut columns, num_rows) = read_group(&mut reader).ok()?;
+                columns.at += self.groups.at;
+                self.groups.at = self.footer.len() - reader.num_left();
+                self.row_group = self.groups.read;
+                self.groups.read += 1;
+                (self.columns, self.num_rows) = (columns, num_rows);
+            }
+            self.columns.left -= 1;
+            let mut reader = Reader::new(self.footer.get(self.columns.at..)?);
+            let chunk = read_chunk(&mut reader).ok()?;
+            self.columns.at = self.footer.len() - reader.num_left();
+            if self.column.as_ref().is_none_or(|column| *column == chunk.column) {
+                return Some(Chunk { row_group: self.row_group, num_rows: self.num_rows, ..chunk });
+            }
+        }
+    }
+}
+
+impl Iterator for Chunks {
+    type Item = Chunk;
+
+    fn next(&mut self) -> Option<Chunk> {
+        self.advance()
+    }
+}
+
+/// The row groups of a footer, all of which is checked.
+fn check(footer: &[u8]) -> thrift::Result<Items> {
+    let (mut version, mut groups) = (None, None);
+    let mut whole = Reader::new(footer);
+    whole.fields(|reader, id, of| match (id, of) {
         (1, kind::I32) => {
             version = Some(reader.number()?);
             Ok(true)
         }
-        (4, kind::LIST) => {
-            let (of, len) = reader.list()?;
-            if of != kind::STRUCT && len > 0 {
+        (4, kind::LIST) if groups.is_none() => {
+            let (of, left) = reader.list()?;
+            if of != kind::STRUCT && left > 0 {
                 return Err("its row groups are no structs");
             }
-            for _ in 0..len {
-                read_group(reader, groups, column, &mut chunks)?;
-                groups += 1;
+            groups = Some(Items { at: footer.len() - reader.num_left(), left, read: 0 });
+            for _ in 0..left {
+                let before = reader.rest();
+                let (columns, _) = read_group(reader)?;
+                let mut items = Reader::new(before.get(columns.at..).unwrap_or_default());
+                (0..columns.left).try_for_each(|_| read_chunk(&mut items).map(drop))?;
             }
             Ok(true)
         }
+        (4, kind::LIST) => Err("it has two lists of row groups"),
         _ => Ok(false),
     })?;
     match version {
-        Some(1 | 2) => Ok(chunks),
+        Some(1 | 2) => Ok(groups.unwrap_or_default()),
         Some(_) => Err("its version is neither 1 nor 2"),
         None => Err("it states no version"),
     }
 }
 
-fn read_group(
-    reader: &mut Reader<'_>,
-    row_group: usize,
-    column: Option<&str>,
-    chunks: &mut Vec<Chunk>,
-) -> thrift::Result<()> {
-    let (first, mut num_rows) = (chunks.len(), 0);
+/// The columns of a row group, from its first byte on, and its rows.
+fn read_group(reader: &mut Reader<'_>) -> thrift::Result<(Items, u64)> {
+    let (start, mut columns, mut num_rows) = (reader.num_left(), None, 0);
     reader.fields(|reader, id, of| match (id, of) {
-        (1, kind::LIST) => {
-            let (of, len) = reader.list()?;
-            if of != kind::STRUCT && len > 0 {
+        (1, kind::LIST) if columns.is_none() => {
+            let (of, left) = reader.list()?;
+            if of != kind::STRUCT && left > 0 {
                 return Err("its columns are no structs");
             }
-            for _ in 0..len {
-                let chunk = read_chunk(reader)?;
-                if column.is_none_or(|column| column == chunk.column) {
-                    chunks.push(Chunk { row_group, ..chunk });
-                }
-            }
+            columns = Some(Items { at: start - reader.num_left(), left, read: 0 });
+            (0..left).try_for_each(|_| reader.skip_struct())?;
             Ok(true)
         }
+        (1, kind::LIST) => Err("a row group has two lists of columns"),
         (3, kind::I64) => {
             num_rows = u64::try_from(reader.number()?).map_err(|_| "a row group has fewer than 0 rows")?;
             Ok(true)
         }
         _ => Ok(false),
     })?;
-    chunks.iter_mut().skip(first).for_each(|chunk| chunk.num_rows = num_rows);
-    Ok(())
+    Ok((columns.unwrap_or_default(), num_rows))
 }
 
 fn read_chunk(reader: &mut Reader<'_>) -> thrift::Result<Chunk> {
@@ -157,7 +211,6 @@ fn read_chunk(reader: &mut Reader<'_>) -> thrift::Result<Chunk> {
         }
         _ => Ok(false),
     })?;
-    // A column of no bytes would take a hundred in memory.
     chunk.column = path.ok_or("a column has no path")?;
     Ok(chunk)
 }
@@ -227,6 +280,9 @@ mod tests {
     fn a_filter_is_found_and_none_outside_of_the_file() -> Result<()> {
         let bytes = footer(100, 47);
         let file = 147 + bytes.len() as u64 + 8;
+        let chunks = |bytes: &[u8], file, column: Option<&str>| -> Result<Vec<Chunk>> {
+            Ok(Chunks::new(bytes.to_vec(), file, column.map(str::to_owned))?.collect())
+        };
         let found = chunks(&bytes, file, None)?;
         let wanted = Chunk {
             num_rows: 10,
@@ -263,10 +319,32 @@ mod tests {
 
     #[test]
     fn deep_and_long_values_are_refused() {
+        let chunks = |bytes: &[u8]| Chunks::new(bytes.to_vec(), 1 << 20, None);
         // Structs within structs, and lists that state more items than bytes.
-        assert!(chunks(&[0x1c; 5000], 1 << 20, None).is_err());
-        assert!(chunks(&[0x19, 0xf9, 0xff, 0xff, 0xff, 0xff, 0x0f], 1 << 20, None).is_err());
-        assert!(chunks(&[0x18, 0xff, 0xff, 0xff, 0xff, 0x0f], 1 << 20, None).is_err());
-        assert!(chunks(&[0x1b, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x11], 1 << 20, None).is_err());
+        assert!(chunks(&[0x1c; 5000]).is_err());
+        assert!(chunks(&[0x19, 0xf9, 0xff, 0xff, 0xff, 0xff, 0x0f]).is_err());
+        assert!(chunks(&[0x18, 0xff, 0xff, 0xff, 0xff, 0x0f]).is_err());
+        assert!(chunks(&[0x1b, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x11]).is_err());
+    }
+
+    #[test]
+    fn chunks_come_in_order_and_are_repeatable() -> Result<()> {
+        // Three row groups of three columns each: a, b and a.
+        let path = |name: u8| vec![0x3c, 0x15, 4, 0x29, 0x18, 1, name, 0, 0];
+        let columns = [path(b'a'), path(b'b'), path(b'a')].concat();
+        let group = |rows: u8| [&[0x19, 0x3c][..], &columns, &[0x26, 2 * rows, 0]].concat();
+        let bytes = [&[0x15, 2, 0x39, 0x3c][..], &group(1), &group(2), &group(3), &[0]].concat();
+        let read = |column: Option<&str>| -> Result<Vec<(usize, u64, String)>> {
+            let chunks = Chunks::new(bytes.clone(), 1 << 20, column.map(str::to_owned))?;
+            assert_eq!(chunks.end, (1 << 20) - bytes.len() as u64 - 8);
+            Ok(chunks.map(|chunk| (chunk.row_group, chunk.num_rows, chunk.column)).collect())
+        };
+        let all = [0usize, 1, 2].map(|group| ["a", "b", "a"].map(|name| (group, group as u64 + 1, name.to_string())));
+        assert_eq!(read(None)?, all.concat());
+        assert_eq!(read(Some("b"))?, [0, 1, 2].map(|group| (group, group as u64 + 1, "b".into())));
+        for len in 0..bytes.len() {
+            assert!(Chunks::new(bytes[..len].to_vec(), 1 << 20, None).is_err(), "{len}");
+        }
+        Ok(())
     }
 }

@@ -24,6 +24,16 @@ impl<'a> Reader<'a> {
         Reader(bytes)
     }
 
+    /// Number of bytes that have not been read.
+    pub(super) fn num_left(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The bytes that have not been read.
+    pub(super) fn rest(&self) -> &'a [u8] {
+        self.0
+    }
+
     fn byte(&mut self) -> Result<u8> {
         let (&byte, rest) = self.0.split_first().ok_or("it ends within a field")?;
         self.0 = rest;
@@ -83,6 +93,11 @@ impl<'a> Reader<'a> {
                 self.skip(head & 15, false, 0)?;
             }
         }
+    }
+
+    /// Skips a struct in a list.
+    pub(super) fn skip_struct(&mut self) -> Result<()> {
+        self.skip(kind::STRUCT, true, 0)
     }
 
     /// Skips a value of a type; `listed` if it is an item of a list, where booleans take a byte.

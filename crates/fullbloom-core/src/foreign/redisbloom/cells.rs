@@ -13,16 +13,21 @@ pub struct Cells {
     len: usize,
 }
 
-fn room(cells: &mut Vec<u8>, len: usize) -> Result<()> {
-    let more = len.saturating_sub(cells.len());
-    let room = cells.try_reserve_exact(more);
-    room.map_err(|_| Error::Memory(format!("the filter needs {more} bytes more, which this machine cannot give")))
+/// Makes `cells` long enough for `end` bytes of `len` in the end. Each time it is at least doubled, so that a run that
+/// arrives in a thousand pieces is copied twice at most, not a thousand times.
+fn reserve(cells: &mut Vec<u8>, end: usize, len: usize) -> Result<()> {
+    if end <= cells.capacity() {
+        return Ok(());
+    }
+    let more = cells.capacity().saturating_mul(2).clamp(end, len) - cells.len();
+    let reserved = cells.try_reserve_exact(more);
+    reserved.map_err(|_| Error::Memory(format!("the filter needs {more} bytes more, which this machine cannot give")))
 }
 
 impl Cells {
     /// Zeros, there from the beginning.
     pub(super) fn zeroed(len: u64) -> Result<Self> {
-        let mut cells = Self::awaited(len)?;
+        let mut cells = Self::with_len(len)?;
         cells.all()?;
         Ok(cells)
     }
@@ -33,7 +38,7 @@ impl Cells {
     }
 
     /// Bytes that have not arrived.
-    pub(super) fn awaited(len: u64) -> Result<Self> {
+    pub(super) fn with_len(len: u64) -> Result<Self> {
         match usize::try_from(len) {
             Ok(len) if len <= isize::MAX as usize => Ok(Cells { arrived: Vec::new(), len }),
             _ => Err(Error::Memory(format!("the filter needs {len} bytes, which no machine has"))),
@@ -70,23 +75,35 @@ impl Cells {
         Ok(&mut self.arrived)
     }
 
+    /// Zeros all.
+    pub(super) fn clear(&mut self) {
+        self.arrived.fill(0);
+    }
+
     #[cold]
     fn wait_no_more(&mut self) -> Result<()> {
-        room(&mut self.arrived, self.len)?;
+        reserve(&mut self.arrived, self.len, self.len)?;
         self.arrived.resize(self.len, 0);
         Ok(())
     }
 
-    /// Writes bytes; `at + bytes.len()` must be within the cells.
-    fn put(&mut self, at: usize, bytes: &[u8]) -> Result<()> {
+    /// Writes bytes.
+    pub(super) fn put(&mut self, at: usize, bytes: &[u8]) -> std::result::Result<(), PieceError> {
+        if bytes.len() > self.len.saturating_sub(at) {
+            return Err(PieceError::Long);
+        }
+        self.put_within(at, bytes).map_err(PieceError::Other)
+    }
+
+    fn put_within(&mut self, at: usize, bytes: &[u8]) -> Result<()> {
         let (there, end) = (self.arrived.len(), at + bytes.len());
         if at > there {
             return Err(Error::Format(format!(
-                "invalid offset - {} bytes of this layer are to be loaded before byte {at}, {there} are",
+                "invalid offset - {} bytes of this layer must be loaded before byte {at}, {there} are",
                 at
             )));
         }
-        room(&mut self.arrived, end)?;
+        reserve(&mut self.arrived, end, self.len)?;
         let (over, behind) = bytes.split_at((there - at).min(bytes.len()));
         self.arrived[at..at + over.len()].copy_from_slice(over);
         self.arrived.extend_from_slice(behind);
@@ -94,7 +111,7 @@ impl Cells {
     }
 
     /// At most [`PIECE`] bytes from `at` on.
-    fn piece(&self, at: usize) -> Cow<'_, [u8]> {
+    pub(super) fn piece(&self, at: usize) -> Cow<'_, [u8]> {
         let end = self.len.min(at.saturating_add(PIECE));
         match self.arrived.get(at..end.min(self.arrived.len())) {
             Some(piece) if !piece.is_empty() => Cow::Borrowed(piece),
@@ -105,33 +122,14 @@ impl Cells {
     /// A copy.
     pub(super) fn try_clone(&self) -> Result<Self> {
         let mut arrived = Vec::new();
-        room(&mut arrived, self.arrived.len())?;
+        reserve(&mut arrived, self.arrived.len(), self.arrived.len())?;
         arrived.extend_from_slice(&self.arrived);
         Ok(Cells { arrived, len: self.len })
     }
 }
 
-/// Finds byte `at` in several consecutive runs of cells: the run, and the place in it.
-fn place<'a>(runs: impl Iterator<Item = &'a Cells>, at: i64) -> Option<(usize, usize)> {
-    let mut at = usize::try_from(at).ok()?;
-    for (index, run) in runs.enumerate() {
-        if at < run.len {
-            return Some((index, at));
-        }
-        at -= run.len;
-    }
-    None
-}
-
-/// The piece of these runs with this `number`, and the number of the next one; `None` at the end.
-pub(super) fn piece_of<'a>(runs: impl Iterator<Item = &'a Cells> + Clone, number: i64) -> Option<(i64, Cow<'a, [u8]>)> {
-    let (index, at) = place(runs.clone(), number.checked_sub(1)?)?;
-    let piece = runs.into_iter().nth(index)?.piece(at);
-    Some((number + piece.len() as i64, piece))
-}
-
 /// Why a piece is refused.
-pub(super) enum Refused {
+pub(super) enum PieceError {
     /// Its number does not belong to a piece of this length.
     Number,
     /// No run begins before it.
@@ -142,15 +140,22 @@ pub(super) enum Refused {
     Other(Error),
 }
 
-/// Loads the piece with this `number`.
-pub(super) fn take_piece(cells: &mut [&mut Cells], number: i64, bytes: &[u8]) -> std::result::Result<(), Refused> {
-    let start = number.checked_sub(bytes.len() as i64).filter(|start| number > 0 && *start >= 0);
-    let start = start.ok_or(Refused::Number)?;
-    let (index, at) = place(cells.iter().map(|run| &**run), start - 1).ok_or(Refused::Nowhere)?;
-    if bytes.len() > cells[index].len - at {
-        return Err(Refused::Long);
+/// Place of the first of `len` bytes that a piece with this `number` ends with.
+pub(super) fn start_of(number: i64, len: usize) -> std::result::Result<i64, PieceError> {
+    let start = number.checked_sub(len as i64).filter(|start| number > 0 && *start >= 0);
+    start.map(|start| start - 1).ok_or(PieceError::Number)
+}
+
+/// Finds byte `at` in consecutive runs of these lengths: the run, and the place in it.
+pub(super) fn place(lens: impl Iterator<Item = usize>, at: i64) -> Option<(usize, usize)> {
+    let mut at = usize::try_from(at).ok()?;
+    for (index, len) in lens.enumerate() {
+        if at < len {
+            return Some((index, at));
+        }
+        at -= len;
     }
-    cells[index].put(at, bytes).map_err(Refused::Other)
+    None
 }
 
 #[cfg(test)]
@@ -159,9 +164,8 @@ mod tests {
 
     #[test]
     fn missing_bytes_are_zeros_and_take_no_memory() -> Result<()> {
-        let mut cells = Cells::awaited(1 << 40)?;
-        cells.put(0, &[1, 2, 3])?;
-        cells.put(1, &[9])?;
+        let mut cells = Cells::with_len(1 << 40)?;
+        assert!(cells.put(0, &[1, 2, 3]).is_ok() && cells.put(1, &[9]).is_ok());
         assert_eq!((cells.arrived(), cells.get(1), cells.get(1 << 39)), (&[1, 9, 3][..], 9, 0));
         assert!(cells.put(5, &[1]).is_err());
         assert!(cells.arrived.capacity() < 64);
@@ -169,14 +173,26 @@ mod tests {
     }
 
     #[test]
-    fn pieces_are_found_by_their_numbers() -> Result<()> {
-        let mut runs = [Cells::zeroed(3)?, Cells::awaited(2)?];
-        runs[0].all()?.copy_from_slice(&[1, 2, 3]);
-        let at = |number| piece_of(runs.iter(), number).map(|(next, piece)| (next, piece.into_owned()));
-        assert_eq!(at(1), Some((4, vec![1, 2, 3])));
-        assert_eq!(at(2), Some((4, vec![2, 3])));
-        assert_eq!(at(4), Some((6, vec![0, 0])));
-        assert_eq!([at(6), at(0), at(-1), at(i64::MIN), at(i64::MAX)], [None, None, None, None, None]);
+    fn a_run_in_many_pieces_is_moved_few_times() -> Result<()> {
+        const STEP: usize = 1 << 10;
+        let mut cells = Cells::with_len(1 << 20)?;
+        let mut capacities = std::collections::BTreeSet::new();
+        for at in (0..1 << 20).step_by(STEP) {
+            assert!(cells.put(at, &[7; STEP]).is_ok());
+            let capacity = cells.arrived.capacity();
+            assert!(capacity <= (2 * (at + STEP)).min(1 << 20), "{capacity} for {at} bytes");
+            capacities.insert(capacity);
+        }
+        assert!(capacities.len() <= 11, "{capacities:?}");
         Ok(())
+    }
+
+    #[test]
+    fn places_are_found_in_consecutive_runs() {
+        let at = |at| place([3, 2].into_iter(), at);
+        assert_eq!([at(0), at(1), at(3), at(4)], [Some((0, 0)), Some((0, 1)), Some((1, 0)), Some((1, 1))]);
+        assert_eq!([at(5), at(-1), at(i64::MIN), at(i64::MAX)], [None; 4]);
+        let starts = [(4, 3), (3, 3), (0, 0), (-1, 0), (i64::MIN, 1)].map(|(number, len)| start_of(number, len).ok());
+        assert_eq!(starts, [Some(0), Some(-1), None, None, None]);
     }
 }

@@ -3,24 +3,24 @@
 //! [`Loader`] takes pieces in order, as the commands give them: none may be missing, overlap, or follow the last one. A
 //! header costs no memory for cells; they are allocated as they arrive.
 
-use std::io::{Read, Write};
+use std::io::Write;
 
 use super::HEAD;
 use super::bloom::Chain;
 use super::cuckoo::Cuckoo;
-pub use super::dumped::Dumped;
-use super::row::{self, Row};
+pub use super::dumpable::Dumpable;
 use crate::error::{Error, Result};
 use crate::foreign::bits::Hashing;
 use crate::foreign::rules::{Digest, Rule};
+use crate::foreign::source::Source;
 
 /// Bytes that tell how long a header is.
 const FIRST: usize = 20;
 /// Bytes that are read at a time where an input is not in memory.
 const PORTION: u64 = 1 << 20;
 
-fn refuse<T: Dumped>(why: impl AsRef<str>) -> Error {
-    Error::format(format!("these bytes are not a filter of format {:?}: {}", T::ROW.name, why.as_ref()))
+fn refuse<T: Dumpable>(why: impl AsRef<str>) -> Error {
+    T::FORMAT.refuse(why)
 }
 
 /// A filter whose pieces arrive one after the other.
@@ -34,7 +34,7 @@ pub struct Loader<T> {
     is_ended: bool,
 }
 
-impl<T: Dumped> Loader<T> {
+impl<T: Dumpable> Loader<T> {
     /// Of no pieces yet. The filter may have at most `max_bytes` of cells.
     pub fn new(max_bytes: u64) -> Self {
         Loader { filter: None, max_bytes, next: HEAD, end: HEAD, pieces: 0, is_ended: false }
@@ -99,37 +99,27 @@ impl<T: Dumped> Loader<T> {
     }
 }
 
-/// The filter in the `len` bytes of one file, which `input` gives; it is read once, and nothing is allocated that has not
-/// been read.
-pub fn read<T: Dumped>(input: &mut dyn Read, len: u64, max_bytes: u64) -> Result<T> {
-    let failed = |error: std::io::Error| match error.kind() {
-        std::io::ErrorKind::UnexpectedEof => refuse::<T>("the bytes were cut short while they were read"),
-        _ => Error::Io(error, "read".into()),
-    };
-    let take = |input: &mut dyn Read, count: u64| {
-        let mut bytes = Vec::new();
-        match input.take(count).read_to_end(&mut bytes) {
-            Ok(read) if read as u64 == count => Ok(bytes),
-            Ok(_) => Err(failed(std::io::ErrorKind::UnexpectedEof.into())),
-            Err(error) => Err(failed(error)),
-        }
-    };
-    let mut header = take(input, len.min(FIRST as u64))?;
-    let Some(head) = T::header_len(&header).map(|head| head as u64).filter(|head| *head <= len) else {
-        return Err(refuse::<T>(T::explain_header(&header)));
-    };
-    header.extend(take(input, head.saturating_sub(header.len() as u64))?);
-    let mut loader = Loader::<T>::new(max_bytes);
-    loader.take_header(&header)?;
-    let (stated, present) = ((loader.end - HEAD) as u64, len - head);
-    if stated != present {
+/// The filter in the bytes of one file; they are read once, and nothing is allocated that has not been read.
+pub fn read<T: Dumpable>(mut source: Source<'_>, max_bytes: u64) -> Result<T> {
+    let (format, len) = (T::FORMAT, source.len());
+    let head = source.head();
+    let header_len = T::header_len(head).filter(|len| *len <= head.len());
+    let header = &head[..header_len.unwrap_or(FIRST).min(head.len())];
+    let refused = || refuse::<T>(T::explain_header(header));
+    let Some(stated) = header_len.and(T::parse_total_len(head)) else { return Err(refused()) };
+    if stated != len {
+        let (head, present) = (header.len() as u64, len - header.len() as u64);
+        let stated = stated - head;
         return Err(refuse::<T>(format!("its header states {stated} bytes of cells, and {present} follow it")));
     }
+    let mut loader = Loader::<T>::new(max_bytes);
+    loader.take_header(header)?;
+    source.skip_head(header.len());
     let runs: Vec<u64> = loader.filter.iter().flat_map(|filter| filter.runs().map(|run| run.len() as u64)).collect();
     for run in runs {
         let mut left = run;
         while left > 0 {
-            let portion = take(input, left.min(PORTION))?;
+            let portion = source.read_next(format, left.min(PORTION))?;
             left -= portion.len() as u64;
             loader.push(loader.next + portion.len() as i64, &portion)?;
         }
@@ -138,7 +128,7 @@ pub fn read<T: Dumped>(input: &mut dyn Read, len: u64, max_bytes: u64) -> Result
 }
 
 /// Writes the header and all cells, one piece after the other.
-pub fn write<T: Dumped>(filter: &T, out: &mut dyn Write) -> std::io::Result<()> {
+pub fn write<T: Dumpable>(filter: &T, out: &mut dyn Write) -> std::io::Result<()> {
     out.write_all(&filter.dump_header())?;
     let mut number = HEAD;
     while let Some((next, piece)) = filter.dump_piece(number) {
@@ -149,12 +139,12 @@ pub fn write<T: Dumped>(filter: &T, out: &mut dyn Write) -> std::io::Result<()> 
 }
 
 /// Bytes that [`write`] writes.
-pub fn len_written<T: Dumped>(filter: &T) -> u64 {
+pub fn len_written<T: Dumpable>(filter: &T) -> u64 {
     filter.dump_header().len() as u64 + filter.runs().map(|run| run.len() as u64).sum::<u64>()
 }
 
 /// The filter in the bytes of a file of ours, if all of its pieces had arrived when it was saved.
-pub fn from_file<T: Dumped>(bytes: &[u8], max_bytes: u64) -> Result<T> {
+pub fn from_file<T: Dumpable>(bytes: &[u8], max_bytes: u64) -> Result<T> {
     let filter = T::of_file(bytes, max_bytes)?;
     if filter.runs().any(|run| run.arrived().len() < run.len()) {
         return Err(refuse::<T>("it was saved before all pieces of its dump had arrived"));
@@ -163,7 +153,7 @@ pub fn from_file<T: Dumped>(bytes: &[u8], max_bytes: u64) -> Result<T> {
 }
 
 /// True if both have the same header and cells.
-pub fn equals<T: Dumped>(one: &T, other: &T) -> bool {
+pub fn equals<T: Dumpable>(one: &T, other: &T) -> bool {
     // Cells that have not arrived are zeros.
     let is_zero = |bytes: &[u8]| bytes.iter().all(|byte| *byte == 0);
     one.dump_header() == other.dump_header()
@@ -175,31 +165,15 @@ pub fn equals<T: Dumped>(one: &T, other: &T) -> bool {
 }
 
 /// What `SCANDUMP` answers to `number`: the header to 0, then a piece and its number, and (0, nothing) at the end.
-pub fn scan<T: Dumped>(filter: &T, number: i64) -> (i64, std::borrow::Cow<'_, [u8]>) {
+pub fn scan<T: Dumpable>(filter: &T, number: i64) -> (i64, std::borrow::Cow<'_, [u8]>) {
     if number == 0 {
         return (HEAD, filter.dump_header().into());
     }
     filter.dump_piece(number).unwrap_or((0, (&[][..]).into()))
 }
 
-/// The row of the dump of `len` bytes of which `read` gives the first ones: the lengths that its header states are those
-/// of the bytes behind it.
-pub fn detect(len: u64, mut read: impl FnMut(usize) -> Option<Vec<u8>>) -> Option<&'static Row> {
-    fn fits<T: Dumped>(len: u64, read: &mut dyn FnMut(usize) -> Option<Vec<u8>>) -> bool {
-        let Some(head) = read(FIRST).and_then(|first| T::header_len(&first)).filter(|head| *head as u64 <= len) else {
-            return false;
-        };
-        let filter = read(head).and_then(|header| T::of_header(&header, len).ok());
-        filter.is_some_and(|filter| filter.runs().map(|run| run.len() as u64).sum::<u64>() == len - head as u64)
-    }
-    if fits::<Cuckoo>(len, &mut read) {
-        return Some(&row::CUCKOO);
-    }
-    fits::<Chain>(len, &mut read).then_some(&row::BLOOM)
-}
-
 /// A filter that is asked by digests.
-pub trait Asked: Dumped {
+pub trait Membership: Dumpable {
     /// How its keys are hashed.
     const HASHING: Hashing;
     /// True for a key that may have been added.
@@ -208,7 +182,7 @@ pub trait Asked: Dumped {
     fn put(&mut self, digest: Digest) -> Result<bool>;
 }
 
-impl Asked for Chain {
+impl Membership for Chain {
     const HASHING: Hashing = Hashing::of_bytes(Rule::RedisBloom);
     #[inline]
     fn has(&self, digest: Digest) -> bool {
@@ -220,7 +194,7 @@ impl Asked for Chain {
     }
 }
 
-impl Asked for Cuckoo {
+impl Membership for Cuckoo {
     const HASHING: Hashing = Hashing::of_bytes(Rule::RedisCuckoo);
     #[inline]
     fn has(&self, [hash, _]: Digest) -> bool {
@@ -237,6 +211,7 @@ impl Asked for Cuckoo {
 mod tests {
     use super::super::{bloom, cuckoo};
     use super::*;
+    use crate::foreign::formats;
 
     fn chain() -> Result<Chain> {
         let mut chain = Chain::construct(10, 0.01, 2, true)?;
@@ -250,31 +225,32 @@ mod tests {
         Ok(tables)
     }
 
-    fn bytes<T: Dumped>(filter: &T) -> Vec<u8> {
+    fn bytes<T: Dumpable>(filter: &T) -> Vec<u8> {
         let mut bytes = Vec::new();
         write(filter, &mut bytes).unwrap_or_default();
         bytes
     }
 
-    fn file<T: Dumped>(filter: &T) -> Vec<u8> {
+    fn file<T: Dumpable>(filter: &T) -> Vec<u8> {
         let (container, mut bytes) = (filter.in_container(), Vec::new());
         container.write_with(&container.head().unwrap_or_default(), &mut bytes).unwrap_or_default();
         bytes
     }
 
-    fn check<T: Dumped>(filter: &T) -> Result<()> {
+    fn check<T: Dumpable>(filter: &T) -> Result<()> {
         let data = bytes(filter);
         let len = data.len() as u64;
         assert_eq!(len_written(filter), len);
-        assert_eq!(bytes(&read::<T>(&mut &data[..], len, len)?), data);
-        let found = detect(len, |count| Some(data[..count.min(data.len())].to_vec()));
-        assert_eq!(found.map(|row| row.name), Some(T::ROW.name));
+        let read = |bytes: &[u8], most| read::<T>(Source::of(bytes), most);
+        assert_eq!(bytes(&read(&data, len)?), data);
+        assert_eq!(formats::detect(&data, len).map(|format| format.name), Some(T::FORMAT.name));
         for cut in 0..data.len() {
-            assert!(read::<T>(&mut &data[..cut], cut as u64, u64::MAX).is_err(), "{cut}");
-            assert!(read::<T>(&mut &data[..cut], len, u64::MAX).is_err(), "{cut}");
+            assert!(read(&data[..cut], u64::MAX).is_err(), "{cut}");
+            let short = Source::new(&data[..cut], len).map_err(|error| Error::Io(error, "test".into()))?;
+            assert!(super::read::<T>(short, u64::MAX).is_err(), "{cut}");
         }
-        assert!(read::<T>(&mut &[&data[..], &[0]].concat()[..], len + 1, u64::MAX).is_err());
-        assert!(matches!(read::<T>(&mut &data[..], len, 10), Err(Error::Memory(_))));
+        assert!(read(&[&data[..], &[0]].concat(), u64::MAX).is_err());
+        assert!(matches!(read(&data, 10), Err(Error::Memory(_))));
         let mut pieces = Vec::new();
         let mut number = 0;
         loop {

@@ -3,7 +3,7 @@
 use super::bloom::Chain;
 use super::cells::Cells;
 use super::cuckoo::Cuckoo;
-use super::dumped::Dumped;
+use super::dumpable::Dumpable;
 use crate::container::{Container, ContainerIndex, Header, Section, Verify, kind, tag};
 pub use crate::container::{REDISBLOOM as BLOOM, REDISBLOOM_CUCKOO as CUCKOO};
 use crate::error::{Error, Result};
@@ -69,8 +69,8 @@ fn head_in(header: &Header, variant: u16) -> Option<Vec<u8>> {
     sound.then_some(head)
 }
 
-fn read<T: Dumped>(bytes: &[u8], variant: u16, max_bytes: u64) -> Result<T> {
-    let damaged = || Error::format("the file does not hold the filter that its header tells of; it is damaged");
+fn read<T: Dumpable>(bytes: &[u8], variant: u16, max_bytes: u64) -> Result<T> {
+    let damaged = || Error::format("the file does not hold the filter that its header describes; it is damaged");
     let parsed = ContainerIndex::new(bytes, Verify::Full)?;
     let head = head_in(&parsed.header, variant).ok_or_else(damaged)?;
     let mut filter = T::of_header(&head, max_bytes)?;

@@ -5,7 +5,7 @@
 //! * [`cuckoo`]: the tables behind `CF.*`; a key is one word, [`cuckoo::hash`];
 //! * [`cells`]: the bytes of a layer or a table, which may arrive in pieces;
 //! * [`dump`]: a dump as a stream of pieces, and as one file;
-//! * [`row`]: what the table of formats says of both;
+//! * [`lookup`]: many keys at a time; [`merging`]: two filters, and none of their keys;
 //! * [`file`]: both in a container: the header among the parameters, and a section a layer.
 //!
 //! A dump is a header and the bytes of all layers, in order, in pieces. The number of a piece is that of the byte after
@@ -15,12 +15,13 @@ pub mod bloom;
 pub mod cells;
 pub mod cuckoo;
 pub mod dump;
-mod dumped;
+mod dumpable;
 mod fields;
 pub mod file;
 mod load;
+mod lookup;
+mod merging;
 mod reasons;
-pub mod row;
 
 /// Number of the header among pieces.
 pub const HEAD: i64 = 1;

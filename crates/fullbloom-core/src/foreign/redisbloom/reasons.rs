@@ -1,6 +1,7 @@
 //! Which field of a header is not valid. The filters themselves answer in the words of `RedisBloom`, which name none.
 
-use super::bloom::{LN2, LN2_SQUARED};
+use super::bloom::{LN2, LN2_SQUARED, bytes_for};
+use super::cuckoo::is_expansion;
 use super::fields::Fields;
 
 const LAYER: [&str; 5] = ["bytes", "bits", "items", "error", "bits per entry"];
@@ -27,7 +28,7 @@ pub(super) fn of_bloom(header: &[u8]) -> String {
             let real = [fields.f64()?, fields.f64()?];
             Some((whole, real, fields.u32()?, fields.u64()?, fields.u8()?))
         };
-        let Some(([bytes, bits, own], [error, per_entry], hashes, _, rounded)) = read() else { break };
+        let Some(([bytes, bits, own], [error, per_entry], hashes, entries, rounded)) = read() else { break };
         let named = |at: usize, value: &dyn std::fmt::Display| format!("{} of layer {layer} is {value}", LAYER[at]);
         if bytes == 0 || bytes.checked_mul(8) != Some(bits) {
             return format!("{}, and {}", named(0, &bytes), named(1, &bits));
@@ -45,6 +46,11 @@ pub(super) fn of_bloom(header: &[u8]) -> String {
         }
         if rounded != 0 {
             return format!("the rounding of layer {layer} is {rounded}, not 0");
+        }
+        let wanted = bytes_for(entries, per_entry);
+        if wanted != Some(bytes) {
+            let wanted = wanted.map_or("more than a layer has".into(), |wanted| format!("{wanted} bytes"));
+            return format!("the entries of layer {layer} are {entries}, {wanted}, and its bytes are {bytes}");
         }
         sum = sum.saturating_add(own);
     }
@@ -74,7 +80,10 @@ pub(super) fn of_cuckoo(header: &[u8]) -> String {
     if iterations == 0 {
         return "its number of iterations is 0".into();
     }
-    if tables == 0 || expansion == 0 && tables > 1 || expansion > 1 << 15 {
+    if !is_expansion(expansion) {
+        return format!("its expansion is {expansion}, neither 0 nor a power of two");
+    }
+    if tables == 0 || expansion == 0 && tables > 1 {
         return format!("its number of tables is {tables}, with expansion {expansion}");
     }
     format!(

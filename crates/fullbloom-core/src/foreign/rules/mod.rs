@@ -3,6 +3,7 @@
 //! A rule is a hash, which gives a [`Digest`], and a walk, which gives positions from it. A walk's numbers are below
 //! 2^63; the filter takes them modulo its number of bits.
 
+mod bip158;
 pub mod digests;
 pub mod guava;
 pub mod halves;
@@ -50,14 +51,11 @@ pub enum Rule {
     Word,
     /// Fingerprints of the hashes of texts: [`word`]. Their filters have lookups of their own.
     HashedWord,
+    /// The hash of an element of a block: [`bip158`]. Its filters have lookups of their own.
+    Bip158,
 }
 
 impl Rule {
-    /// True for rules of programs that store the bits alone, without a header.
-    pub const fn is_bare(self) -> bool {
-        matches!(self, Rule::Halves(_) | Rule::Digest(..) | Rule::Probe(Probe::Xxh3))
-    }
-
     /// True if its numbers are below the number of bits.
     pub const fn is_reduced(self) -> bool {
         matches!(self, Rule::Digest(_, Cut::Seeded) | Rule::Probe(_))
@@ -65,7 +63,7 @@ impl Rule {
 
     /// True if its filters have a seed for each hash.
     pub const fn has_seeds(self) -> bool {
-        matches!(self, Rule::Probe(Probe::Murmurs))
+        matches!(self, Rule::Probe(Probe::Pybloomfiltermmap3))
     }
 
     /// Digests of one key.
@@ -97,6 +95,7 @@ impl Rule {
             Rule::Halves(sum) => halves::digest(bytes, sum, range.num_bits),
             Rule::Digest(algorithm, cut) => digests::digest(algorithm, cut, range, part, bytes),
             Rule::Probe(probe) => probe.digest(seed, range, part, bytes),
+            Rule::Bip158 => bip158::digest(bytes, seed),
             Rule::RedisBloom => redisbloom::hash(bytes),
             Rule::RedisCuckoo => [redisbloom::cuckoo_hash(bytes), 0],
         }

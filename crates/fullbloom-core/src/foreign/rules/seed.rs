@@ -1,4 +1,4 @@
-//! [`Seed`]: the seed of a filter's hash, or those of its hashes.
+//! [`Seed`]: the seed of a filter's hash, those of its hashes, or a key.
 
 use std::fmt::{Display, Formatter, Result};
 
@@ -22,6 +22,19 @@ impl Seed {
     /// A single one.
     pub const fn of(number: u32) -> Self {
         Seed { number, each: [0; Self::MOST] }
+    }
+
+    /// A key of 16 bytes.
+    pub fn of_key(key: &[u8; 16]) -> Self {
+        let mut seed = Self::of(0);
+        let words = key.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word));
+        seed.each.iter_mut().zip(words).for_each(|(each, word)| *each = word);
+        seed
+    }
+
+    /// The words of that key.
+    pub(super) fn key(&self) -> [u64; 2] {
+        [0, 2].map(|at| u64::from(self.each[at]) | u64::from(self.each[at + 1]) << 32)
     }
 
     /// One for each of `count` hashes, which follow from `number`.

@@ -2,7 +2,7 @@
 
 use super::walk::Digest;
 
-/// The word itself; bytes that are none, of which there are no keys, are 0.
+/// The word itself; 0 for other bytes, which no key has.
 #[inline(always)]
 pub(super) fn digest(bytes: &[u8]) -> Digest {
     [bytes.try_into().map_or(0, u64::from_le_bytes), 0]

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use crate::cells::allocation::{reserve, short, zeroed};
 use crate::error::Result;
+use crate::foreign::rules::Digest;
 use crate::key::KeyDomains;
 use crate::structure::Filter;
 use crate::structure::batch::CHUNK;
@@ -29,6 +30,9 @@ enum Has {
 pub struct KeyedRecords {
     ends: Vec<(usize, Has)>,
     hashes: Vec<u64>,
+    /// Of keys that are hashed by the rule of another program, `parts` a key; other keys have none.
+    digests: Vec<Digest>,
+    parts: usize,
     domains: KeyDomains,
     faults: u64,
     first_fault: Option<(u64, Reason)>,
@@ -36,6 +40,11 @@ pub struct KeyedRecords {
 }
 
 impl KeyedRecords {
+    /// Without records, whose keys will have so many digests; 0 for hashes of 64 bits.
+    pub fn of_parts(parts: usize) -> Self {
+        KeyedRecords { parts, ..Self::default() }
+    }
+
     /// Rows outside of the block, each a record of `width` bytes; the key of those that `keyed` marks has the hash at
     /// their place.
     pub fn of_rows(width: usize, keyed: &[u8], hashes: &[u64], domains: KeyDomains) -> Result<Self> {
@@ -48,7 +57,8 @@ impl KeyedRecords {
         Ok(out)
     }
 
-    pub(super) fn push(&mut self, end: usize, hash: Option<(u64, KeyDomains)>) -> Result<()> {
+    /// A record, with the hash and the domains of its key if it has one.
+    pub fn push(&mut self, end: usize, hash: Option<(u64, KeyDomains)>) -> Result<()> {
         reserve(&mut self.ends, 1)?;
         self.ends.push((end, if hash.is_some() { Has::Key } else { Has::NoKey }));
         if let Some((hash, domains)) = hash {
@@ -56,6 +66,15 @@ impl KeyedRecords {
             self.hashes.push(hash);
             self.domains = self.domains.with(domains);
         }
+        Ok(())
+    }
+
+    /// A record whose key has these digests.
+    pub fn push_digests(&mut self, end: usize, digests: &[Digest]) -> Result<()> {
+        reserve(&mut self.ends, 1)?;
+        self.ends.push((end, Has::Key));
+        reserve(&mut self.digests, digests.len())?;
+        self.digests.extend_from_slice(digests);
         Ok(())
     }
 
@@ -84,6 +103,16 @@ impl KeyedRecords {
         &self.hashes
     }
 
+    /// Digests of the keys, in order, by the rule of another program.
+    pub fn digests(&self) -> &[Digest] {
+        &self.digests
+    }
+
+    /// Number of keys.
+    pub fn keys(&self) -> usize {
+        self.digests.len().checked_div(self.parts).unwrap_or(self.hashes.len())
+    }
+
     /// The domains of the keys.
     pub fn domains(&self) -> KeyDomains {
         self.domains
@@ -101,7 +130,7 @@ impl KeyedRecords {
 
     /// Number of records without a key.
     pub fn without_key(&self) -> usize {
-        self.ends.len() - self.hashes.len() - self.faults as usize
+        self.ends.len() - self.keys() - self.faults as usize
     }
 
     /// Newlines of the block.

@@ -16,7 +16,9 @@ mod table;
 mod tests;
 
 use crate::error::{Error, Result};
-use crate::key::KeyHasher;
+use crate::foreign;
+use crate::foreign::rules::Digest;
+use crate::key::{KeyDomains, KeyHasher};
 use json::{Names, Span};
 pub use key::KeyType;
 use key::{Key, Value, key_of, tuple_of};
@@ -40,10 +42,19 @@ enum Format {
     Objects(Names),
 }
 
+/// How a filter hashes keys.
+#[derive(Clone, Copy, Debug)]
+pub enum Hashing {
+    /// By the key rule, to 64 bits.
+    Own(KeyHasher),
+    /// By the rule of another program.
+    Foreign(foreign::bits::Hashing),
+}
+
 /// Finds the keys of records and hashes them.
 #[derive(Clone, Debug)]
 pub struct Selection {
-    hasher: KeyHasher,
+    hashing: Hashing,
     format: Format,
     types: Vec<KeyType>,
 }
@@ -51,31 +62,31 @@ pub struct Selection {
 type Keyed<'a> = std::result::Result<Option<Key<'a>>, Reason>;
 
 impl Selection {
-    /// Whole lines, hashed by `hasher`.
-    pub fn lines(hasher: KeyHasher) -> Self {
-        Selection { hasher, format: Format::Lines, types: vec![KeyType::Auto] }
+    /// Whole lines, as keys of a type.
+    pub fn lines(hashing: Hashing, kind: KeyType) -> Self {
+        Selection { hashing, format: Format::Lines, types: vec![kind] }
     }
 
     /// Cells of `columns`, counted from 0; several make a tuple.
-    pub fn rows(hasher: KeyHasher, table: Table, columns: &[usize], types: &[KeyType]) -> Result<Self> {
+    pub fn rows(hashing: Hashing, table: Table, columns: &[usize], types: &[KeyType]) -> Result<Self> {
         if !table.delimiter.is_ascii() || matches!(table.delimiter, b'"' | b'\n' | b'\r') {
             return Err(Error::parameter("the delimiter must be one ASCII byte, and neither a quote nor a line end"));
         }
         let mut wanted: Vec<_> = columns.iter().enumerate().map(|(place, &column)| (column, place)).collect();
         wanted.sort_unstable();
-        Self::of(hasher, Format::Rows(table, wanted), columns.len(), types)
+        Self::of(hashing, Format::Rows(table, wanted), columns.len(), types)
     }
 
     /// Values of dotted names; several make a tuple.
-    pub fn objects(hasher: KeyHasher, names: &[String], types: &[KeyType]) -> Result<Self> {
+    pub fn objects(hashing: Hashing, names: &[String], types: &[KeyType]) -> Result<Self> {
         if let Some(long) = names.iter().find(|name| name.split('.').count() > MOST_COLUMNS) {
             let parts = long.split('.').count();
             return Err(Error::parameter(format!("a dotted name has at most {MOST_COLUMNS} parts, got {parts}")));
         }
-        Self::of(hasher, Format::Objects(Names::of(names)), names.len(), types)
+        Self::of(hashing, Format::Objects(Names::of(names)), names.len(), types)
     }
 
-    fn of(hasher: KeyHasher, format: Format, columns: usize, types: &[KeyType]) -> Result<Self> {
+    fn of(hashing: Hashing, format: Format, columns: usize, types: &[KeyType]) -> Result<Self> {
         if columns == 0 || columns > MOST_COLUMNS {
             return Err(Error::parameter(format!("a key has 1 to {MOST_COLUMNS} columns, got {columns}")));
         }
@@ -88,7 +99,7 @@ impl Selection {
                 return Err(Error::parameter(message));
             }
         };
-        Ok(Selection { hasher, format, types })
+        Ok(Selection { hashing, format, types })
     }
 
     /// Behind the last whole record of `block`, which begins with a record; 0 where none ends.
@@ -102,15 +113,17 @@ impl Selection {
     /// The records of `block`, which holds whole ones; the last may lack its newline. A record that cannot be read ends
     /// the work, or where `skip` is marked and counted.
     pub fn read(&self, block: &[u8], skip: bool) -> Result<KeyedRecords> {
-        let mut out = KeyedRecords::default();
+        let mut out = KeyedRecords::of_parts(self.parts());
         let (mut scanner, mut scratch) = (Scanner::new(block), self.scratch());
         // A block is checked at once, a line only where the block has one that is not UTF-8.
         let whole = !matches!(self.format, Format::Objects(_)) || std::str::from_utf8(block).is_ok();
         let mut start = 0;
         while start < block.len() {
             let (end, key) = self.record(block, start, whole, &mut scanner, &mut scratch);
-            match key {
-                Ok(key) => out.push(end, key.map(|key| (key.hash(&self.hasher), key.domains())))?,
+            match key.and_then(|key| self.hash(key, &mut scratch)) {
+                Ok(None) => out.push(end, None)?,
+                Ok(Some(KeyHash::Own(hash, domains))) => out.push(end, Some((hash, domains)))?,
+                Ok(Some(KeyHash::Foreign)) => out.push_digests(end, &scratch.digests)?,
                 Err(reason) => {
                     out.push_fault(end, || (1 + memchr::memchr_iter(b'\n', &block[..start]).count() as u64, reason))?;
                     if !skip {
@@ -122,6 +135,30 @@ impl Selection {
         }
         out.lines = memchr::memchr_iter(b'\n', block).count() as u64;
         Ok(out)
+    }
+
+    /// Digests of a key: 0 of one that is hashed to 64 bits.
+    fn parts(&self) -> usize {
+        match &self.hashing {
+            Hashing::Own(_) => 0,
+            Hashing::Foreign(hashing) => hashing.parts(),
+        }
+    }
+
+    /// The hash of a key; a key of a type that another program's filter does not have is a fault.
+    #[inline]
+    fn hash(&self, key: Option<Key<'_>>, scratch: &mut Scratch) -> std::result::Result<Option<KeyHash>, Reason> {
+        let Some(key) = key else { return Ok(None) };
+        let hashing = match &self.hashing {
+            Hashing::Own(hasher) => return Ok(Some(KeyHash::Own(key.hash(hasher), key.domains()))),
+            Hashing::Foreign(hashing) => hashing,
+        };
+        scratch.bytes.clear();
+        let domain = key.write(&mut scratch.bytes);
+        match hashing.digest_parts(domain, &scratch.bytes, &mut scratch.digests) {
+            true => Ok(Some(KeyHash::Foreign)),
+            false => Err(Reason::NotAccepted(hashing.describe())),
+        }
     }
 
     /// Where the record at `start` ends, and its key.
@@ -141,7 +178,10 @@ impl Selection {
         let line = block[start..end].strip_suffix(b"\n").unwrap_or(&block[start..end]);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let Format::Objects(names) = &self.format else {
-            return (end, Ok(Some(Key::Text(line.into()))));
+            return match self.types[..] {
+                [KeyType::Auto] => (end, Ok(Some(Key::Text(line.into())))),
+                _ => (end, self.key(|_| Ok(Value::Text(line.into())))),
+            };
         };
         if !valid && let Err(error) = std::str::from_utf8(line) {
             return (end, Err(Reason::NotJson("no UTF-8", error.valid_up_to() + 1)));
@@ -197,12 +237,28 @@ impl Selection {
     }
 
     fn scratch(&self) -> Scratch {
-        Scratch { spans: vec![None; self.types.len()], cells: vec![Cell::default(); self.types.len()] }
+        Scratch {
+            spans: vec![None; self.types.len()],
+            cells: vec![Cell::default(); self.types.len()],
+            bytes: Vec::new(),
+            digests: vec![[0; 2]; self.parts()],
+        }
     }
+}
+
+/// The hash of a key.
+enum KeyHash {
+    /// With the domains of the key.
+    Own(u64, KeyDomains),
+    /// The digests are in the scratch.
+    Foreign,
 }
 
 /// The places of the parts of a key.
 struct Scratch {
     spans: Vec<Span>,
     cells: Vec<Cell>,
+    /// Canonical bytes of a key, and its digests by the rule of another program.
+    bytes: Vec<u8>,
+    digests: Vec<Digest>,
 }

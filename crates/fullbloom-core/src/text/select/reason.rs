@@ -33,6 +33,8 @@ pub enum Reason {
     NotOfType(&'static str, String),
     /// A tuple of more than 16 MiB.
     LongTuple,
+    /// A key of a type that the filter of another program does not have: what it takes.
+    NotAccepted(&'static str),
 }
 
 impl Reason {
@@ -68,6 +70,9 @@ impl fmt::Display for Reason {
             }
             Reason::NotOfType(kind, shown) => {
                 write!(f, ": the key {shown} is not a valid {kind}; give another --key-type, or mend the record")
+            }
+            Reason::NotAccepted(accepted) => {
+                write!(f, ": keys of this filter must be {accepted}; give another --key-type, or mend the record")
             }
             Reason::LongTuple => f.write_str(": the columns of the key have more than 16 MiB"),
         }

@@ -10,17 +10,21 @@ use crate::structure::{Filter, Sizable};
 const CSV: Table = Table { delimiter: b',', quotes: true };
 const TSV: Table = Table { delimiter: b'\t', quotes: false };
 
+fn own() -> Hashing {
+    Hashing::Own(hasher())
+}
+
 fn hasher() -> KeyHasher {
     KeyHasher::seeded(7)
 }
 
 fn rows(table: Table, columns: &[usize], types: &[KeyType]) -> Selection {
-    Selection::rows(hasher(), table, columns, types).unwrap()
+    Selection::rows(own(), table, columns, types).unwrap()
 }
 
 fn objects(names: &[&str]) -> Selection {
     let names: Vec<_> = names.iter().map(|name| name.to_string()).collect();
-    Selection::objects(hasher(), &names, &[KeyType::Auto]).unwrap()
+    Selection::objects(own(), &names, &[KeyType::Auto]).unwrap()
 }
 
 fn hashes(selection: &Selection, block: &str) -> Vec<u64> {
@@ -104,7 +108,7 @@ proptest! {
     ) {
         let selections = [
             rows(CSV, &[0], &[KeyType::Auto]), rows(CSV, &[1, 0], &[KeyType::Integer]), rows(TSV, &[1], &[KeyType::Text]),
-            objects(&["a"]), objects(&["a.b", "b"]), Selection::lines(hasher()),
+            objects(&["a"]), objects(&["a.b", "b"]), Selection::lines(own(), KeyType::Auto),
         ];
         for selection in &selections {
             let whole = selection.read(&text, true).unwrap();
@@ -127,7 +131,7 @@ proptest! {
 
 #[test]
 fn a_filter_marks_new_and_last_records() {
-    let lines = Selection::lines(hasher());
+    let lines = Selection::lines(own(), KeyType::Auto);
     let read = lines.read(b"a\nb\na\nc\nb\n", false).unwrap();
     let filter = BloomFilter::for_capacity(100, 1e-9, &[], hasher()).unwrap();
     assert_eq!(fresh(&filter, read.hashes()).unwrap(), [1, 1, 0, 1, 0]);
@@ -147,4 +151,37 @@ fn rows_of_a_table_have_numbers_for_bytes() {
     let (mut kept, mut dropped) = (Vec::new(), Vec::new());
     rows.part(b"aabbcc", &[0, 1], Some(&mut kept), Some(&mut dropped)).unwrap();
     assert_eq!((&*kept, &*dropped), (&b"bbcc"[..], &b"aa"[..]));
+}
+
+#[test]
+fn keys_of_other_programs_have_their_digests() {
+    use crate::foreign::bits::BitFilter;
+    use crate::foreign::formats;
+    use crate::key::Domain;
+
+    let guava =
+        BitFilter::with_shape(formats::find_by_name("guava").unwrap(), foreign::key_type::KeyType::Long, 0, 64, 3);
+    let hashing = guava.unwrap().hashing();
+    let lines = Selection::lines(Hashing::Foreign(hashing), KeyType::Integer);
+    let read = lines.read(b"1\n-2\n\nx\n3", true).unwrap();
+    let wanted: Vec<_> =
+        [1i64, -2, 3].iter().filter_map(|n| hashing.digest(Domain::Integer, &n.to_le_bytes())).collect();
+    assert_eq!((read.digests(), read.hashes().len()), (&wanted[..], 0));
+    assert_eq!((read.len(), read.keys(), read.without_key(), read.faults()), (5, 3, 1, 1));
+    assert!(read.first_fault().unwrap().1.at(4).contains("is not a valid int"));
+    let texts = Selection::lines(Hashing::Foreign(hashing), KeyType::Auto);
+    assert!(fault(&texts, b"1\n").1.at(1).contains("keys of this filter must be int of 64 bits"));
+    let seeded = BitFilter::with_shape(
+        formats::find_by_name("sha256-seeded").unwrap(),
+        foreign::key_type::KeyType::Bytes,
+        0,
+        99,
+        7,
+    );
+    let hashing = seeded.unwrap().hashing();
+    let read = Selection::lines(Hashing::Foreign(hashing), KeyType::Auto).read(b"a\nb\n", false).unwrap();
+    assert_eq!((read.digests().len(), read.keys()), (8, 2));
+    let (mut kept, mut dropped) = (Vec::new(), Vec::new());
+    read.part(b"a\nb\n", &[0, 1], Some(&mut kept), Some(&mut dropped)).unwrap();
+    assert_eq!((kept, dropped), (b"b\n".to_vec(), b"a\n".to_vec()));
 }

@@ -137,18 +137,10 @@ impl Kind for Chain {
         Ok(Box::new(self.with_cells(cells.collect::<fullbloom_core::Result<_>>()?)?))
     }
     fn contains(&self, words: &[u64], found: &mut [u8]) {
-        for (key, found) in words.as_chunks().0.iter().zip(found) {
-            *found = u8::from(Chain::contains(self, *key));
-        }
+        self.contains_many(words.as_chunks().0, found);
     }
-    fn add(&mut self, words: &[u64], mut new: Option<&mut [u8]>) -> Result<()> {
-        for (at, key) in words.as_chunks().0.iter().enumerate() {
-            let is_new = Chain::add(self, *key)?;
-            if let Some(new) = &mut new {
-                new[at] = u8::from(is_new);
-            }
-        }
-        Ok(())
+    fn add(&mut self, words: &[u64], new: Option<&mut [u8]>) -> Result<()> {
+        Ok(self.add_many(words.as_chunks().0, new)?)
     }
 }
 

@@ -1,12 +1,12 @@
-//! The rows of the filters of `RedisBloom`, in the form of the registry.
+//! The rows of the filters of `RedisBloom`, in the form of the registry: names and numbers are those of the table of formats.
 
-use fullbloom_core::foreign::redisbloom::file;
+use fullbloom_core::foreign::formats::redisbloom::{BLOOM, CUCKOO};
 use fullbloom_core::registry::{FalseNegatives, Variant};
 
 pub(in crate::kind) const ROW: Variant = Variant {
-    id: file::BLOOM,
-    name: "redisbloom",
-    class: "RedisBloomFilter",
+    id: BLOOM.contents.variant(),
+    name: BLOOM.name,
+    class: BLOOM.contents.class(),
     adds: "key",
     entry: &["key"],
     family: "foreign",
@@ -26,9 +26,9 @@ pub(in crate::kind) const ROW: Variant = Variant {
 pub(super) static ROWS: [Variant; 2] = [
     ROW,
     Variant {
-        id: file::CUCKOO,
-        name: "redisbloom-cuckoo",
-        class: "RedisBloomCuckooFilter",
+        id: CUCKOO.contents.variant(),
+        name: CUCKOO.name,
+        class: CUCKOO.contents.class(),
         capabilities: &["add", "remove", "count", "grow"],
         false_negatives: FalseNegatives::OnMisuse,
         once: true,

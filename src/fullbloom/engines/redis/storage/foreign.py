@@ -49,6 +49,7 @@ from fullbloom.errors import (
     ParameterError,
     ParameterTypeError,
 )
+from fullbloom.formats.verification import Verification
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -281,19 +282,8 @@ def open_strings(options: OpenOptions, data: bytes | memoryview | None = None) -
 _MAX_BITS = 8192
 
 
-@dataclass(frozen=True)
-class BitmapVerification:
-    """How many of known members a string has under a rule; true if it has all of them."""
-
-    #: Known members, and how many of them were found.
-    asked: int
-    found: int
-    #: How many of them chance would find: any key is found with the present rate.
-    by_chance: float
-
-    def __bool__(self) -> bool:
-        """Return whether all were found."""
-        return self.found == self.asked
+#: How many of known members a string has under a rule: bits in a string are verified as those in a file.
+BitmapVerification = Verification
 
 
 @dataclass(frozen=True)
@@ -318,7 +308,7 @@ class Bitmap:
         if self.order not in ("lsb", "msb"):
             raise ParameterError(f"order must be 'lsb' or 'msb', got {self.order!r}")
         object.__setattr__(self, "key", key)
-        bare = [row["name"] for row in _core.foreign_formats() if row["bare"] and row["order"] == "lsb"]
+        bare = [row["name"] for row in _core.foreign_formats() if row["twin"] and row["order"] == "lsb"]
         if self.rule not in bare:
             raise ParameterError(f"rule must be one of {', '.join(bare)}, got {self.rule!r}")
         _core.foreign_positions(self.rule, self.num_bits, self.num_hashes, [])

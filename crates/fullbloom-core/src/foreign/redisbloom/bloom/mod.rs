@@ -7,16 +7,20 @@
 //! k = 0.693147180559945 * bpe, up to a whole number
 //! ```
 //!
-//! The first layer of a chain that grows has half the error that was asked for, each one behind it half that of the one
+//! The first layer of a chain that grows has half the requested error, each later one half that of the one
 //! before and `growth` times its entries. A key that some layer has is not added; a new one goes into the last layer, and
 //! into one more where that holds as many keys as it has entries.
+
+#[cfg(test)]
+mod tests;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::cells::{Cells, Refused, piece_of, take_piece};
+use super::cells::{Cells, PieceError, place, start_of};
 use super::fields::Fields;
 use crate::error::{Error, Result};
+use crate::foreign::bits::remainder::Remainder;
 pub use crate::foreign::rules::redisbloom::hash;
 use crate::growth::{Bound, Growth};
 
@@ -43,17 +47,24 @@ fn bits_per_entry(error: f64) -> f64 {
     (error.ln() / LN2_SQUARED).abs()
 }
 
+/// Bytes of a layer, whole words of 64 bits; `None` for one that is too large.
+pub(super) fn bytes_for(entries: u64, bits_per_entry: f64) -> Option<u64> {
+    let exact = entries as f64 * bits_per_entry;
+    (entries > 0 && exact < 4e18).then(|| (exact as u64).max(1).div_ceil(64) * 8)
+}
+
 fn hashes_for(bits_per_entry: f64) -> u32 {
     (LN2 * bits_per_entry).ceil() as u32
 }
 
 /// One filter of the chain.
 pub struct Layer {
-    cells: Cells,
-    /// Bits, k, and the remainder of 2^64 divided by the bits.
+    pub(super) cells: Cells,
     pub(super) bits: u64,
+    by: Remainder,
     /// k.
     pub hashes: u32,
+    /// The remainder of 2^64 divided by the bits.
     wrap: u64,
     /// Keys that were new when they were added.
     pub items: u64,
@@ -64,8 +75,8 @@ pub struct Layer {
     bits_per_entry: f64,
 }
 
-/// Probes of a key: `(h1 + i h2 mod 2^64) mod bits`, with two divisions for all of them.
-struct Probes {
+/// Probes of a key: `(h1 + i h2 mod 2^64) mod bits`, with two reductions for all of them.
+pub(super) struct Probes {
     /// The sum, and its remainder.
     sum: u64,
     bit: u64,
@@ -75,12 +86,12 @@ struct Probes {
 
 impl Probes {
     #[inline(always)]
-    fn new([first, second]: [u64; 2], bits: u64) -> Self {
-        Probes { sum: first, bit: first % bits, step: second, step_bit: second % bits }
+    pub(super) fn new([first, second]: [u64; 2], layer: &Layer) -> Self {
+        Probes { sum: first, bit: layer.by.of_any(first), step: second, step_bit: layer.by.of_any(second) }
     }
 
     #[inline(always)]
-    fn next(&mut self, layer: &Layer) -> u64 {
+    pub(super) fn next(&mut self, layer: &Layer) -> u64 {
         let bit = self.bit;
         let (sum, wrapped) = self.sum.overflowing_add(self.step);
         self.sum = sum;
@@ -97,19 +108,17 @@ impl Probes {
 impl Layer {
     fn new(entries: u64, error: f64) -> Result<Self> {
         let bits_per_entry = bits_per_entry(error);
-        let exact = entries as f64 * bits_per_entry;
-        let sized = entries > 0 && error > 0.0 && error < 1.0 && exact < 4e18;
-        if !sized {
+        let bytes = bytes_for(entries, bits_per_entry).filter(|_| error > 0.0 && error < 1.0);
+        let Some(bytes) = bytes else {
             return Err(Error::Parameter(format!("no layer has {entries} entries at a rate of {error:e}")));
-        }
-        let bytes = (exact as u64).max(1).div_ceil(64) * 8;
-        Ok(Self::shaped(Cells::awaited(bytes)?, entries, error, bits_per_entry))
+        };
+        Ok(Self::with_cells(Cells::with_len(bytes)?, entries, error, bits_per_entry))
     }
 
-    fn shaped(cells: Cells, entries: u64, error: f64, bits_per_entry: f64) -> Self {
+    fn with_cells(cells: Cells, entries: u64, error: f64, bits_per_entry: f64) -> Self {
         let bits = cells.len() as u64 * 8;
         let (hashes, wrap) = (hashes_for(bits_per_entry), (u64::MAX % bits + 1) % bits);
-        Layer { cells, bits, hashes, wrap, items: 0, entries, error, bits_per_entry }
+        Layer { cells, bits, by: Remainder::by(bits), hashes, wrap, items: 0, entries, error, bits_per_entry }
     }
 
     /// Its bits, in bytes.
@@ -118,8 +127,8 @@ impl Layer {
     }
 
     #[inline]
-    fn contains(&self, key: [u64; 2]) -> bool {
-        let mut probes = Probes::new(key, self.bits);
+    pub(super) fn contains(&self, key: [u64; 2]) -> bool {
+        let mut probes = Probes::new(key, self);
         (0..self.hashes).all(|_| {
             let bit = probes.next(self);
             self.cells.get((bit >> 3) as usize) >> (bit & 7) & 1 != 0
@@ -129,7 +138,7 @@ impl Layer {
     /// Sets the bits of a key that is not there.
     #[inline]
     fn put(&mut self, key: [u64; 2]) -> Result<()> {
-        let mut probes = Probes::new(key, self.bits);
+        let mut probes = Probes::new(key, self);
         self.cells.all()?;
         for _ in 0..self.hashes {
             let bit = probes.next(self);
@@ -158,29 +167,33 @@ impl Layer {
         if !sound || bits == 0 || bits > MOST_BITS || bytes.checked_mul(8) != Some(bits) || rounded != 0 {
             return None;
         }
-        let cells = Cells::awaited(bytes);
-        Some(cells.map(|cells| Layer { items, ..Self::shaped(cells, entries, error, bits_per_entry) }))
+        // The next layer is sized by the entries of this one, so they must be those of its bits.
+        if bytes_for(entries, bits_per_entry) != Some(bytes) {
+            return None;
+        }
+        let cells = Cells::with_len(bytes);
+        Some(cells.map(|cells| Layer { items, ..Self::with_cells(cells, entries, error, bits_per_entry) }))
     }
 
     pub(super) fn ones(&self) -> u64 {
         self.cells.arrived().iter().map(|byte| u64::from(byte.count_ones())).sum()
     }
 
-    fn try_clone(&self) -> Result<Self> {
+    pub(super) fn try_clone(&self) -> Result<Self> {
         Ok(Layer { cells: self.cells.try_clone()?, ..*self })
     }
 }
 
 /// See the head of this file.
 pub struct Chain {
-    layers: Vec<Layer>,
-    items: u64,
-    scaling: bool,
-    growth: u32,
-    bound: Bound,
+    pub(super) layers: Vec<Layer>,
+    pub(super) items: u64,
+    pub(super) scaling: bool,
+    pub(super) growth: u32,
+    pub(super) bound: Bound,
 }
 
-fn bad(why: &str) -> Error {
+fn header_error(why: &str) -> Error {
     Error::Format(format!("received bad data{why}"))
 }
 
@@ -235,7 +248,7 @@ impl Chain {
 
     /// Refuses growth beyond `max_bytes`.
     pub fn bound(&mut self, max_bytes: u64) {
-        self.bound.most = max_bytes;
+        self.bound.limit(max_bytes);
     }
 
     /// Asks `growth` before the filter grows, from now on.
@@ -260,7 +273,7 @@ impl Chain {
         if self.contains(key) {
             return Ok(false);
         }
-        let Some(last) = self.layers.last() else { return Err(bad("")) };
+        let Some(last) = self.layers.last() else { return Err(header_error("")) };
         if last.items >= last.entries {
             self.grow()?;
         }
@@ -273,16 +286,17 @@ impl Chain {
 
     #[cold]
     fn grow(&mut self) -> Result<()> {
-        let Some(last) = self.layers.last() else { return Err(bad("")) };
+        let Some(last) = self.layers.last() else { return Err(header_error("")) };
         if !self.scaling {
             return Err(Error::Capacity("non scaling filter is full".into()));
         }
         let entries = last.entries.checked_mul(self.growth.into());
         let layer = Layer::new(entries.unwrap_or(u64::MAX), last.error * 0.5)?;
-        let bytes = self.nbytes().saturating_add(layer.cells.len() as u64);
-        if self.layers.len() >= MOST_LAYERS || bytes > self.bound.most {
-            let most = self.bound.most;
-            return Err(Error::Memory(format!("with one layer more it has {bytes} bytes, it may have {most}")));
+        let (present, more) = (self.nbytes(), layer.cells.len() as u64);
+        let (bytes, most) = (present.saturating_add(more), self.bound.after_step(present));
+        if self.layers.len() >= MOST_LAYERS || bytes > most {
+            let why = format!("with one layer more it has {bytes} bytes, it may have {most}");
+            return Err(Error::Memory(format!("{why}; give max_bytes when it is opened, if you trust the file")));
         }
         if !self.bound.take(layer.cells.len() as u64) {
             let more = layer.cells.len();
@@ -312,33 +326,40 @@ impl Chain {
         (1..=MOST_LAYERS).contains(&layers).then(|| HEADER + LAYER * layers)
     }
 
+    /// Bytes of the dump that begins with `head`; `None` if its header, which must be there, is not valid.
+    pub(in crate::foreign) fn parse_total_len(head: &[u8]) -> Option<u64> {
+        let len = Self::header_len(head)?;
+        let chain = Self::from_header(head.get(..len)?, u64::MAX).ok()?;
+        chain.nbytes().checked_add(len as u64)
+    }
+
     /// The filter of a header, without its bits. It may have at most `max_bytes` of them.
     pub fn from_header(header: &[u8], max_bytes: u64) -> Result<Self> {
         let mut fields = Fields(header);
         let mut head = || Some((fields.u64()?, fields.u32()?, fields.u32()?, fields.u32()?));
-        let (items, count, options, growth) = head().ok_or_else(|| bad(""))?;
+        let (items, count, options, growth) = head().ok_or_else(|| header_error(""))?;
         if count == 0
             || fields.0.len() as u64 != LAYER as u64 * u64::from(count)
             || options & !(NORMAL | NO_SCALING | 2) != 0
         {
-            return Err(bad(""));
+            return Err(header_error(""));
         }
         if options & !NO_SCALING != NORMAL {
-            return Err(bad(": layers that are powers of two, or hashed with 32 bits, are not read"));
+            return Err(header_error(": layers that are powers of two, or hashed with 32 bits, are not read"));
         }
         if count as usize > MOST_LAYERS {
-            return Err(bad(": a filter has at most 1100 layers"));
+            return Err(header_error(": a filter has at most 1100 layers"));
         }
         let scaling = options & NO_SCALING == 0;
-        let mut chain = Chain { layers: Vec::new(), items, scaling, growth, bound: Bound::of(max_bytes) };
+        let mut chain = Chain { layers: Vec::new(), items, scaling, growth, bound: Bound::of_file(max_bytes) };
         let mut sum = 0u64;
         for _ in 0..count {
-            let layer = Layer::read(&mut fields).ok_or_else(|| bad(""))??;
-            sum = sum.checked_add(layer.items).ok_or_else(|| bad(""))?;
+            let layer = Layer::read(&mut fields).ok_or_else(|| header_error(""))??;
+            sum = sum.checked_add(layer.items).ok_or_else(|| header_error(""))?;
             chain.layers.push(layer);
         }
         if sum != items || items > MOST_ITEMS {
-            return Err(bad(""));
+            return Err(header_error(""));
         }
         if chain.nbytes() > max_bytes {
             let bytes = chain.nbytes();
@@ -352,19 +373,28 @@ impl Chain {
         self.layers.iter().map(|layer| &layer.cells)
     }
 
+    fn find_byte(&self, at: i64) -> Option<(usize, usize)> {
+        place(self.cells().map(Cells::len), at)
+    }
+
     /// The piece with this `number`, from 1 on, and the number under which it is loaded.
     pub fn piece(&self, number: i64) -> Option<(i64, Cow<'_, [u8]>)> {
-        piece_of(self.layers.iter().map(|layer| &layer.cells), number)
+        let (index, at) = self.find_byte(number.checked_sub(1)?)?;
+        let piece = self.layers[index].cells.piece(at);
+        Some((number + piece.len() as i64, piece))
     }
 
     /// Loads a piece.
     pub fn load(&mut self, number: i64, bytes: &[u8]) -> Result<()> {
-        let mut cells: Vec<&mut Cells> = self.layers.iter_mut().map(|layer| &mut layer.cells).collect();
-        take_piece(&mut cells, number, bytes).map_err(|refused| match refused {
-            Refused::Number => bad(""),
-            Refused::Nowhere => Error::Format("invalid offset - no link found".into()),
-            Refused::Long => Error::Format("invalid chunk - Too big for current filter".into()),
-            Refused::Other(error) => error,
+        let mut put = || {
+            let (index, at) = self.find_byte(start_of(number, bytes.len())?).ok_or(PieceError::Nowhere)?;
+            self.layers[index].cells.put(at, bytes)
+        };
+        put().map_err(|refused| match refused {
+            PieceError::Number => header_error(""),
+            PieceError::Nowhere => Error::Format("invalid offset - no link found".into()),
+            PieceError::Long => Error::Format("invalid chunk - Too big for current filter".into()),
+            PieceError::Other(error) => error,
         })
     }
 
@@ -373,7 +403,7 @@ impl Chain {
     pub fn writes(&self, keys: &[[u64; 2]], word: &mut dyn FnMut(usize, usize)) -> bool {
         let Some(last) = self.layers.last() else { return false };
         for &key in keys {
-            let mut probes = Probes::new(key, last.bits);
+            let mut probes = Probes::new(key, last);
             (0..last.hashes).for_each(|_| word(self.layers.len() - 1, (probes.next(last) >> 6) as usize));
         }
         self.layers.iter().all(|layer| layer.cells.arrived().len() == layer.cells.len())
@@ -382,7 +412,7 @@ impl Chain {
     /// A copy with these cells, one run for each layer.
     pub fn with_cells(&self, cells: Vec<Vec<u8>>) -> Result<Self> {
         if !cells.iter().map(Vec::len).eq(self.cells().map(Cells::len)) {
-            return Err(bad(": cells of another shape"));
+            return Err(header_error(": cells of another shape"));
         }
         let layer = |(layer, cells): (&Layer, Vec<u8>)| Layer { cells: Cells::of(cells), ..*layer };
         let layers = self.layers.iter().zip(cells).map(layer).collect();
@@ -393,89 +423,5 @@ impl Chain {
     pub fn try_clone(&self) -> Result<Self> {
         let layers = self.layers.iter().map(Layer::try_clone).collect::<Result<_>>()?;
         Ok(Chain { layers, bound: self.bound.copy_alone(), ..*self })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn hex(text: &str) -> Vec<u8> {
-        let digit = |byte: u8| (byte as char).to_digit(16).map_or(0, |digit| digit as u8);
-        let digits: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
-        digits.chunks(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1])).collect()
-    }
-
-    /// Of BF.RESERVE a 0.01 100, BF.ADD a x.
-    const HEADER: &str = "0100000000000000 01000000 05000000 02000000 9000000000000000 8004000000000000 \
-        0100000000000000 7b14ae47e17a743f e9862fb2350e2640 08000000 6400000000000000 00";
-
-    #[test]
-    fn the_header_of_the_program_comes_out() -> Result<()> {
-        let mut chain = Chain::construct(100, 0.01, 2, true)?;
-        assert!(chain.add(hash(b"x"))?);
-        assert_eq!(chain.header(), hex(HEADER));
-        let still = Chain::construct(100, 0.01, 2, false)?;
-        assert_eq!((still.nbytes(), still.layers()[0].hashes, still.header()[12]), (120, 7, 13));
-        Ok(())
-    }
-
-    #[test]
-    fn probes_are_those_of_the_formula() -> Result<()> {
-        for bytes in [8, 144, 1 << 20, 1_000_008] {
-            let layer = Layer::shaped(Cells::awaited(bytes)?, 1, 1e-9, bits_per_entry(1e-9));
-            for number in 0..200u64 {
-                let [first, second] = hash(&number.to_le_bytes());
-                let mut probes = Probes::new([first, second], layer.bits);
-                for i in 0..u64::from(layer.hashes) {
-                    assert_eq!(probes.next(&layer), first.wrapping_add(i.wrapping_mul(second)) % layer.bits);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    #[test]
-    fn dumps_load_and_grow_alike() -> Result<()> {
-        let mut one = Chain::construct(20, 0.02, 3, true)?;
-        let mut other: Option<Chain> = None;
-        for number in 0..2000u32 {
-            let key = hash(&number.to_le_bytes());
-            let new = one.add(key)?;
-            if number == 700 {
-                let mut copy = Chain::from_header(&one.header(), 1 << 30)?;
-                let mut at = 1;
-                while let Some((next, piece)) = one.piece(at) {
-                    copy.load(next, &piece)?;
-                    at = next;
-                }
-                other = Some(copy);
-            } else if let Some(other) = &mut other {
-                assert_eq!(other.add(key)?, new);
-            }
-        }
-        let other = other.unwrap_or_else(|| unreachable!());
-        assert_eq!((other.header(), other.layers().len()), (one.header(), 5));
-        for (ours, theirs) in one.layers().iter().zip(other.layers()) {
-            assert_eq!(ours.cells().arrived(), theirs.cells().arrived());
-        }
-        Ok(())
-    }
-
-    #[test]
-    fn forged_headers_are_refused() {
-        let sound = hex(HEADER);
-        assert!(Chain::from_header(&sound, 144).is_ok());
-        assert!(matches!(Chain::from_header(&sound, 143), Err(Error::Memory(_))));
-        for length in 0..sound.len() {
-            assert!(Chain::from_header(&sound[..length], u64::MAX).is_err(), "{length}");
-        }
-        // The factor of growth and entries may be any, and the last digits of the two real numbers.
-        let free = |at: &usize| [16..20, 44..49, 52..57, 64..72].iter().any(|range| range.contains(at));
-        for at in (0..73).filter(|at| !free(at)) {
-            let mut lie = sound.clone();
-            lie[at] ^= 0x40;
-            assert!(Chain::from_header(&lie, u64::MAX).is_err(), "{at}");
-        }
     }
 }

@@ -1,34 +1,45 @@
 //! `RedisBloom`'s filters as classes: a Bloom filter that grows, and a cuckoo filter that does.
 //!
-//! [`dump_class`] writes what both have; each has its constructor, and what only it can do.
+//! [`dump_class`] writes what both have; each has its constructor, and what only it can do, in its file.
+
+mod cuckoo;
+mod scalable;
 
 use std::path::{Path, PathBuf};
 
 use fullbloom_core::container::file::OpenFile;
-use fullbloom_core::container::{Container, REDISBLOOM, REDISBLOOM_CUCKOO, save};
+use fullbloom_core::container::{Container, save};
 use fullbloom_core::error::{Error, Result};
-use fullbloom_core::foreign::redisbloom::bloom::Chain;
-use fullbloom_core::foreign::redisbloom::cuckoo::{Cuckoo, Shape};
-use fullbloom_core::foreign::redisbloom::dump::{self, Asked, Dumped};
+use fullbloom_core::foreign::formats::Format;
+use fullbloom_core::foreign::key_type::KeyType;
+use fullbloom_core::foreign::opening::Foreign;
+use fullbloom_core::foreign::redisbloom::dump::{self, Dumpable, Membership};
+use pyo3::PyClass;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use super::arguments::check_no_secret;
-use super::batch::{Batch, Job};
+use super::arguments::{ForeignArguments, check_no_secret, of_class};
+use super::batch::Batch;
+use super::job::Job;
+use super::keys;
 use super::pieces::{DumpPieces, load_pieces};
-use super::{files, keys};
 use crate::errors::{OrRaise, parameter};
 use crate::files::{OpenOptions, path as read_path};
 use crate::locking::biased_lock::BiasedLock;
 use crate::parameters;
-use crate::python_objects::bytes::{Unwritten, create, read_bytes};
+use crate::python_objects::bytes::{Unwritten, create};
 use crate::stored::{Stored, stored_methods};
 
+pub(crate) use cuckoo::ForeignCuckooFilter;
+pub(crate) use scalable::ForeignScalableFilter;
+
+/// The type of the keys of both.
+const KEY_TYPE: KeyType = KeyType::Bytes;
 /// The most that the program takes.
 const MOST_EXPANSION: u16 = 32_768;
 
 /// Reads a small number, which has a default.
-fn number(name: &str, value: Option<&Bound<'_, PyAny>>, default: u16, most: u16) -> PyResult<u16> {
+fn read_number(name: &str, value: Option<&Bound<'_, PyAny>>, default: u16, most: u16) -> PyResult<u16> {
     let Some(value) = value else { return Ok(default) };
     let number = parameters::parse_whole(name, value, 0)?;
     let found = u16::try_from(number).ok().filter(|number| *number <= most);
@@ -37,27 +48,25 @@ fn number(name: &str, value: Option<&Bound<'_, PyAny>>, default: u16, most: u16)
 
 /// A class of a filter of `RedisBloom`.
 macro_rules! dump_class {
-    ($(#[$doc:meta])* $Class:ident, $text:literal, $Filter:ty, $variant:expr, { $($own:tt)* }) => {
+    ($(#[$doc:meta])* $Class:ident, $Filter:ty, $variant:expr, $Contents:ident, { $($own:tt)* }) => {
         $(#[$doc])*
         #[pyclass(frozen, module = "fullbloom")]
         pub(crate) struct $Class {
-            lock: BiasedLock<$Filter>,
+            pub(in crate::foreign) lock: BiasedLock<$Filter>,
             path: Option<PathBuf>,
         }
 
         impl $Class {
-            fn wrap(filter: $Filter) -> Self {
+            pub(in crate::foreign) fn wrap(filter: $Filter) -> Self {
                 $Class { lock: BiasedLock::new(filter, <$Filter>::nbytes), path: None }
             }
 
             fn batch(&self, job: Job, threads: usize) -> Batch<'_, $Filter> {
-                Batch { lock: &self.lock, hashing: <$Filter>::HASHING, job, threads }
+                Batch::new(&self.lock, <$Filter>::HASHING, job, threads)
             }
 
-            /// The filter in the file at `path`, as [`dump::write`] writes it.
-            pub(crate) fn open_dump(py: Python<'_>, path: &Path, max_bytes: u64) -> PyResult<Self> {
-                let opened = py.detach(|| files::open_dump::<$Filter>(path, max_bytes));
-                opened.or_raise(py).map(Self::wrap)
+            fn of(filter: Foreign) -> Option<Self> {
+                if let Foreign::$Contents(filter) = filter { Some(Self::wrap(filter)) } else { None }
             }
         }
 
@@ -67,24 +76,49 @@ macro_rules! dump_class {
 
             /// The filter in `data`, the pieces of a dump one after the other: the header, then all layers or tables.
             ///
-            /// max_bytes: a larger filter is refused. Every length is compared with the bytes that are there before anything is
-            /// allocated. Raises FormatError, naming format and field, FilterMemoryError.
+            /// max_bytes: a larger filter is refused, now and when it grows; without it, a step of its growth takes at most
+            /// 32 times the bytes before it, since the factor is a number in the dump. Every length is compared with the
+            /// bytes that are there before anything is allocated. Raises FormatError, naming format and field,
+            /// FilterMemoryError.
             #[staticmethod]
             #[pyo3(signature = (data: "bytes | bytearray | memoryview", *, max_bytes: "int | None" = None))]
-            fn from_foreign(data: &Bound<'_, PyAny>, max_bytes: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
-                let (py, bytes) = (data.py(), read_bytes("data", data)?);
-                let most = parameters::optional_whole("max_bytes", max_bytes, 1)?.unwrap_or(u64::MAX);
-                py.detach(|| dump::read::<$Filter>(&mut &*bytes, bytes.len() as u64, most)).or_raise(py).map(Self::wrap)
+            fn from_foreign<'py>(
+                data: &Bound<'py, PyAny>,
+                max_bytes: Option<&Bound<'py, PyAny>>,
+            ) -> PyResult<Self> {
+                let py = data.py();
+                let name = pyo3::types::PyString::new(py, <$Filter>::FORMAT.name).into_any();
+                let given = ForeignArguments { format: Some(&name), max_bytes, ..ForeignArguments::default() };
+                given.read_data(data, Some(Self::NAME)).and_then(|filter| of_class(py, Self::of(filter)))
             }
 
-            /// The filter in the file at `path`, which has the bytes of to_foreign(). It is read once.
+            /// The filter in the file at `path`, which has the bytes of to_foreign(). It is read once; otherwise as
+            /// from_foreign().
             #[staticmethod]
             #[pyo3(signature = (
                 path: "str | bytes | os.PathLike[str] | os.PathLike[bytes]", *, max_bytes: "int | None" = None
             ))]
-            fn open_foreign(path: &Bound<'_, PyAny>, max_bytes: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
-                let most = parameters::optional_whole("max_bytes", max_bytes, 1)?.unwrap_or(u64::MAX);
-                Self::open_dump(path.py(), &read_path(path)?, most)
+            fn open_foreign<'py>(
+                path: &Bound<'py, PyAny>,
+                max_bytes: Option<&Bound<'py, PyAny>>,
+            ) -> PyResult<Self> {
+                let (py, path) = (path.py(), read_path(path)?);
+                let name = pyo3::types::PyString::new(py, <$Filter>::FORMAT.name).into_any();
+                let given = ForeignArguments { format: Some(&name), max_bytes, ..ForeignArguments::default() };
+                given.read_file(py, &path, Some(Self::NAME)).and_then(|filter| of_class(py, Self::of(filter)))
+            }
+
+            /// The filter as one of another format, which only its own is: it is a copy. Raises IncompatibleFilters.
+            #[pyo3(signature = (format: "str") -> "Self")]
+            fn convert(
+                &self,
+                #[pyo3(from_py_with = $crate::foreign::arguments::format)] format: &'static Format,
+                py: Python<'_>,
+            ) -> PyResult<Self> {
+                if format.number != <$Filter>::FORMAT.number {
+                    return Err(<$Filter>::FORMAT.refuse_conversion(format)).or_raise(py);
+                }
+                self.copy(py)
             }
 
             /// The filter in pieces as SCANDUMP answers them: pairs of a number and bytes, the header first, in order.
@@ -152,7 +186,9 @@ macro_rules! dump_class {
                 self.lock.write(key.py(), |filter| filter.put(digest)).or_raise(key.py())
             }
 
-            /// Adds all keys of each batch, on one thread. Nulls are skipped; keys before a refused one are added.
+            /// Adds all keys of each batch. Nulls are skipped; keys before a refused one are added.
+            ///
+            /// threads: how many may hash keys of columns; one adds them.
             #[pyo3(signature = (*keys: "Keys", threads: "int" = 1) -> "None")]
             fn update(
                 &self,
@@ -163,7 +199,8 @@ macro_rules! dump_class {
                 keys.iter().try_for_each(|keys| batch.run(&keys).map(drop))
             }
 
-            /// Adds keys on one thread: one result per key, True if it was new, in the same container type; null returns null.
+            /// Adds keys: one result per key, True if it was new, in the same container type; null returns null. threads:
+            /// as for update().
             #[pyo3(signature = (keys: "Keys", *, threads: "int" = 1) -> "Answers[bool]")]
             fn add_many<'py>(
                 &self,
@@ -174,6 +211,10 @@ macro_rules! dump_class {
             }
 
             /// One result per key, in the same container type: list for a list, NumPy for NumPy, Arrow for Arrow.
+            ///
+            /// keys: any iterable of keys, a NumPy array or other buffer of one dimension, or an object that supports the
+            /// Arrow PyCapsule interface; null returns null. threads: how many may be used for columns; the GIL is released.
+            /// Raises KeyTypeError for a key of a type that the filter does not have.
             #[pyo3(signature = (keys: "Keys", *, threads: "int" = 1) -> "Answers[bool]")]
             fn contains_many<'py>(
                 &self,
@@ -185,6 +226,21 @@ macro_rules! dump_class {
 
             fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> bool {
                 other.cast::<Self>().is_ok_and(|other| self.lock.look_both(&other.get().lock, py, dump::equals))
+            }
+
+            /// True if a key is in it.
+            fn __bool__(&self, py: Python<'_>) -> bool {
+                self.num_added(py) > 0
+            }
+
+            /// Removes all keys; what has grown is what it was at first.
+            #[pyo3(signature = () -> "None")]
+            fn clear(&self, py: Python<'_>) -> PyResult<()> {
+                self.lock.change(py, |filter| {
+                    filter.clear();
+                    Ok(())
+                })
+                .or_raise(py)
             }
 
             /// Model false-positive rate at the present fill: O(nbytes).
@@ -226,24 +282,30 @@ macro_rules! dump_class {
             /// Name of the format.
             #[getter]
             fn format(&self) -> &'static str {
-                <$Filter>::ROW.name
+                <$Filter>::FORMAT.name
+            }
+
+            /// The type of its keys.
+            #[getter]
+            fn key_type(&self) -> &'static str {
+                KEY_TYPE.name()
             }
 
             /// How a key takes cells, in words.
             #[getter]
             fn rule(&self) -> &'static str {
-                <$Filter>::ROW.rule_in_words
+                <$Filter>::FORMAT.rule_in_words
             }
 
             /// Parameters and state, as a dict of plain values. Counts cells: O(nbytes).
             #[pyo3(signature = () -> "dict[str, Any]")]
             fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
                 let info = PyDict::new(py);
-                info.set_item("class", $text)?;
-                info.set_item("format", <$Filter>::ROW.name)?;
-                info.set_item("title", <$Filter>::ROW.title)?;
-                info.set_item("rule", <$Filter>::ROW.rule_in_words)?;
-                info.set_item("key_type", "bytes")?;
+                info.set_item("class", Self::NAME)?;
+                info.set_item("format", <$Filter>::FORMAT.name)?;
+                info.set_item("title", <$Filter>::FORMAT.title)?;
+                info.set_item("rule", <$Filter>::FORMAT.rule_in_words)?;
+                info.set_item("key_type", self.key_type())?;
                 self.describe(py, &info)?;
                 info.set_item("num_added", self.num_added(py))?;
                 info.set_item("num_stages", self.num_stages(py))?;
@@ -256,7 +318,7 @@ macro_rules! dump_class {
 
             fn __repr__(&self, py: Python<'_>) -> String {
                 let (keys, bytes, stages) = (self.num_added(py), self.nbytes(py), self.num_stages(py));
-                format!("{}({keys} keys, {bytes} bytes, {stages} stages)", $text)
+                format!("{}({keys} keys, {bytes} bytes, {stages} stages)", Self::NAME)
             }
         }
 
@@ -295,125 +357,4 @@ macro_rules! dump_class {
     };
 }
 
-dump_class! {
-    /// A Bloom filter of RedisBloom (BF.*) in this process, bit for bit: it answers, grows and is dumped as there.
-    ///
-    /// capacity, fpr, expansion: as for BF.RESERVE. scaling: False for NONSCALING, which raises FilterFull when it is full. Keys
-    /// are str, as UTF-8, and bytes; redis-py sends an int as its decimal digits, so pass str(number). Raises ParameterError,
-    /// FilterMemoryError.
-    ///
-    /// >>> from fullbloom import ForeignScalableFilter
-    /// >>> seen = ForeignScalableFilter(100, 0.01)
-    /// >>> seen.add("x"), "x" in seen, "y" in seen
-    /// (True, True, False)
-    /// >>> [(number, len(piece)) for number, piece in seen.chunks()]
-    /// [(1, 73), (145, 144)]
-    ForeignScalableFilter, "ForeignScalableFilter", Chain, REDISBLOOM, {
-        #[new]
-        #[pyo3(signature = (
-            capacity: "int", fpr: "float" = parameters::Fpr(0.01), *, expansion: "int" = None, scaling: "bool" = None
-        ))]
-        #[pyo3(text_signature = "(capacity, fpr=0.01, *, expansion=2, scaling=True)")]
-        fn new(
-            py: Python<'_>,
-            capacity: &Bound<'_, PyAny>,
-            fpr: parameters::Fpr,
-            expansion: Option<&Bound<'_, PyAny>>,
-            scaling: Option<&Bound<'_, PyAny>>,
-        ) -> PyResult<Self> {
-            let capacity = parameters::parse_whole("capacity", capacity, 1)?;
-            let expansion = number("expansion", expansion, 2, MOST_EXPANSION)?.into();
-            let scaling = scaling.map_or(Ok(true), |scaling| parameters::flag("scaling", scaling))?;
-            py.detach(|| Chain::construct(capacity, fpr.0, expansion, scaling && expansion > 0))
-                .or_raise(py)
-                .map(Self::wrap)
-        }
-
-        /// Estimated number of keys, and its standard deviation, from the set bits: O(nbytes). num_added is the program's count.
-        #[pyo3(signature = () -> "tuple[float, float]")]
-        fn approx_count(&self, py: Python<'_>) -> (f64, f64) {
-            self.lock.look(py, Chain::approx_count)
-        }
-
-        /// Keys that all layers are sized for.
-        #[getter]
-        fn capacity(&self, py: Python<'_>) -> u64 {
-            self.lock.read(py, Chain::capacity)
-        }
-
-        /// The factor between the capacities of two layers, or None if it does not grow.
-        #[getter]
-        fn expansion(&self, py: Python<'_>) -> Option<u32> {
-            self.lock.read(py, Chain::expansion)
-        }
-    }
-}
-
-impl ForeignScalableFilter {
-    fn describe(&self, py: Python<'_>, info: &Bound<'_, PyDict>) -> PyResult<()> {
-        info.set_item("capacity", self.capacity(py))?;
-        info.set_item("expansion", self.expansion(py))?;
-        let (items, deviation) = self.approx_count(py);
-        info.set_item("approx_count", items)?;
-        info.set_item("approx_count_sd", deviation)
-    }
-}
-
-dump_class! {
-    /// A cuckoo filter of RedisBloom (CF.*) in this process, byte for byte: it answers, grows and is dumped as there.
-    ///
-    /// capacity, bucket_size, iterations, expansion: as for CF.RESERVE. Keys are str, as UTF-8, and bytes. add() adds a key that
-    /// is present once more, as CF.ADD. Raises ParameterError, FilterMemoryError.
-    ///
-    /// >>> from fullbloom import ForeignCuckooFilter
-    /// >>> seen = ForeignCuckooFilter(1000)
-    /// >>> seen.add("x"), seen.remove("x"), "x" in seen
-    /// (True, True, False)
-    ForeignCuckooFilter, "ForeignCuckooFilter", Cuckoo, REDISBLOOM_CUCKOO, {
-        #[new]
-        #[pyo3(signature = (
-            capacity: "int", *, bucket_size: "int" = None, iterations: "int" = None, expansion: "int" = None
-        ))]
-        #[pyo3(text_signature = "(capacity, *, bucket_size=2, iterations=20, expansion=1)")]
-        fn new(
-            py: Python<'_>,
-            capacity: &Bound<'_, PyAny>,
-            bucket_size: Option<&Bound<'_, PyAny>>,
-            iterations: Option<&Bound<'_, PyAny>>,
-            expansion: Option<&Bound<'_, PyAny>>,
-        ) -> PyResult<Self> {
-            let capacity = parameters::parse_whole("capacity", capacity, 1)?;
-            let bucket_size = number("bucket_size", bucket_size, 2, u8::MAX.into())?;
-            let iterations = number("iterations", iterations, 20, u16::MAX)?;
-            let expansion = number("expansion", expansion, 1, MOST_EXPANSION)?;
-            py.detach(|| Cuckoo::construct(Shape::new(capacity, bucket_size, iterations, expansion)?))
-                .or_raise(py)
-                .map(Self::wrap)
-        }
-
-        /// Removes a key once, as CF.DEL: True if it was there. Removing a key that was never added may remove another one.
-        #[pyo3(signature = (key: "Key") -> "bool")]
-        fn remove(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-            let [hash, _] = keys::digest_key(&Cuckoo::HASHING, key)?;
-            self.lock.change(key.py(), |filter| filter.remove(hash)).or_raise(key.py())
-        }
-
-        /// How often a key was added, as CF.COUNT: never too low.
-        #[pyo3(signature = (key: "Key") -> "int")]
-        fn count(&self, key: &Bound<'_, PyAny>) -> PyResult<u64> {
-            let [hash, _] = keys::digest_key(&Cuckoo::HASHING, key)?;
-            Ok(self.lock.read(key.py(), |filter| filter.count(hash)))
-        }
-    }
-}
-
-impl ForeignCuckooFilter {
-    fn describe(&self, py: Python<'_>, info: &Bound<'_, PyDict>) -> PyResult<()> {
-        let shape = self.lock.read(py, |filter| *filter.shape());
-        info.set_item("num_buckets", shape.buckets)?;
-        info.set_item("bucket_size", shape.bucket_size)?;
-        info.set_item("iterations", shape.iterations)?;
-        info.set_item("expansion", shape.expansion)?;
-        info.set_item("num_removed", self.lock.read(py, Cuckoo::deletes))
-    }
-}
+use dump_class;

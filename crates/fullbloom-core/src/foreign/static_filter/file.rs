@@ -3,35 +3,39 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{FingerprintFilter, rows};
+use super::StaticFilter;
 use crate::cells::Memory;
 use crate::container::file::OpenFile;
 use crate::container::header::Span;
-use crate::container::{Container, ContainerIndex, FOREIGN_STATIC, Header, Section, Verify, kind, save, tag};
+use crate::container::{
+    Container, ContainerIndex, FOREIGN_STATIC, Header, Section, Verify, damage_error, kind, save, tag,
+};
 use crate::error::{Error, Result};
+use crate::foreign::fingerprints::FingerprintFilter;
+use crate::foreign::formats::{self, Contents};
+use crate::foreign::golomb::GolombSet;
 use crate::foreign::key_type::KeyType;
 use crate::key::{AddedDomains, KeyHasher};
-
-fn damaged(what: &str) -> Error {
-    Error::format(format!("no filter has the file's {what}; the file is damaged, or of a newer release"))
-}
 
 /// Parameters before the words of the program's header.
 const TAGS: [u16; 3] = [tag::FOREIGN_LENGTH, tag::FOREIGN_FORMAT, tag::FOREIGN_KEYS];
 
-impl FingerprintFilter {
+impl StaticFilter {
     /// As a file.
     pub fn container(&self) -> Container<'_> {
         let mut header = Header::new(FOREIGN_STATIC, 0, &KeyHasher::seeded(0).holding(AddedDomains::UNKNOWN));
-        let head = self.head();
-        let numbers = [head.len() as u64, self.format.number.into(), self.key_type as u64];
+        let (head, memory) = match self {
+            StaticFilter::Fingerprints(filter) => (filter.head(), filter.memory()),
+            StaticFilter::Golomb(set) => (set.head(), set.memory()),
+        };
+        let numbers = [head.len() as u64, self.format().number.into(), self.key_type() as u64];
         TAGS.into_iter().zip(numbers).for_each(|(tag, number)| header.set(tag, 0, number));
         for (index, part) in head.chunks(8).enumerate() {
             let mut word = [0; 8];
             word[..part.len()].copy_from_slice(part);
             header.set(tag::FOREIGN_HEADER, index as u16, u64::from_le_bytes(word));
         }
-        Container { header, sections: vec![Section::of(kind::CELLS, &self.memory)] }
+        Container { header, sections: vec![Section::of(kind::CELLS, memory)] }
     }
 
     /// Saves it; a mapped filter only if it is not damaged.
@@ -72,40 +76,50 @@ impl FingerprintFilter {
         let header = &parsed.header;
         let clean = (header.seed, header.secret_fingerprint, header.unclean) == (0, 0, false);
         if header.variant != FOREIGN_STATIC || header.scheme != 0 || !clean {
-            return Err(damaged("header"));
+            return Err(damage_error("header"));
         }
-        let format = rows::numbered(header.get(tag::FOREIGN_FORMAT, 0)?).ok_or_else(|| damaged("format"))?;
-        let key_type = KeyType::numbered(header.get(tag::FOREIGN_KEYS, 0)?).ok_or_else(|| damaged("type of keys"))?;
-        format.keys().check(key_type).map_err(Error::as_format)?;
-        let head_len = format.family.head_len();
+        let format = formats::find_by_number(header.get(tag::FOREIGN_FORMAT, 0)?)
+            .filter(|format| format.contents.variant() == FOREIGN_STATIC)
+            .ok_or_else(|| damage_error("format"))?;
+        let key_type =
+            KeyType::from_number(header.get(tag::FOREIGN_KEYS, 0)?).ok_or_else(|| damage_error("type of keys"))?;
+        format.check_key_type(key_type).map_err(Error::as_format)?;
+        let head_len = usize::try_from(header.get(tag::FOREIGN_LENGTH, 0)?).map_err(|_| damage_error("header"))?;
         let words = head_len.div_ceil(8);
-        if header.get(tag::FOREIGN_LENGTH, 0)? != head_len as u64 || header.params.len() != TAGS.len() + words {
-            return Err(damaged("header"));
+        if header.params.len() != TAGS.len() + words {
+            return Err(damage_error("header"));
         }
         let mut head = Vec::new();
         for index in 0..words {
             head.extend(header.get(tag::FOREIGN_HEADER, index as u16)?.to_le_bytes());
         }
         if head[head_len..].iter().any(|&byte| byte != 0) {
-            return Err(damaged("header"));
+            return Err(damage_error("header"));
         }
-        let (seed, shape) = format.family.parse(&head[..head_len]).map_err(|why| format.refuse(why))?;
-        let [span] = parsed.sections[..] else { return Err(damaged("number of sections")) };
-        let bytes = shape.num_cells() * u64::from(format.width / 8);
-        if (span.kind, span.index) != (kind::CELLS, 0) || span.len as u64 != bytes.next_multiple_of(64) {
-            return Err(damaged("length of cells"));
+        let [span] = parsed.sections[..] else { return Err(damage_error("number of sections")) };
+        let checked = |bytes: u64| {
+            // No memory is empty: that of no cells is a line.
+            let whole = bytes.max(1).checked_next_multiple_of(64);
+            if (span.kind, span.index) != (kind::CELLS, 0) || Some(span.len as u64) != whole {
+                return Err(damage_error("length of cells"));
+            }
+            format.check_size(bytes, max_bytes)?;
+            memory(span)
+        };
+        let head = &head[..head_len];
+        match format.contents {
+            Contents::GolombSet => GolombSet::restore(format, key_type, head, checked).map(StaticFilter::Golomb),
+            _ => FingerprintFilter::restore(format, key_type, head, checked).map(StaticFilter::Fingerprints),
         }
-        if bytes > max_bytes {
-            return Err(Error::Memory(format!(
-                "the filter has {bytes} bytes, max_bytes is {max_bytes}; raise it if you trust the file"
-            )));
-        }
-        Ok(FingerprintFilter { format, key_type, seed, shape, memory: memory(span)? })
     }
 
     /// Refuses bytes behind the last cell.
     fn check_rest(&self) -> Result<()> {
-        let rest = &self.memory.bytes()[self.nbytes() as usize..];
-        if rest.iter().all(|&byte| byte == 0) { Ok(()) } else { Err(damaged("last line")) }
+        let memory = match self {
+            StaticFilter::Fingerprints(filter) => filter.memory(),
+            StaticFilter::Golomb(set) => set.memory(),
+        };
+        let rest = &memory.bytes()[self.nbytes() as usize..];
+        if rest.iter().all(|&byte| byte == 0) { Ok(()) } else { Err(damage_error("last line")) }
     }
 }

@@ -9,11 +9,15 @@
 //! A key goes into the last table that has a free slot for it. Where none has, fingerprints of the last one make way, at
 //! most `iterations` of them; if that does not help they go back, and a table is added, unless the expansion is 0.
 
+#[cfg(test)]
+mod tests;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::cells::{Cells, Refused, piece_of, take_piece};
+use super::cells::{Cells, PieceError, place, start_of};
 use super::fields::Fields;
+use crate::cells::allocation::reserve;
 use crate::error::{Error, Result};
 pub use crate::foreign::rules::redisbloom::cuckoo_hash as hash;
 use crate::growth::{Bound, Growth};
@@ -38,6 +42,11 @@ pub struct Shape {
     pub expansion: u16,
 }
 
+/// True if tables of a filter can differ by this factor: the places of keys are masked by the number of buckets.
+pub(super) fn is_expansion(factor: u16) -> bool {
+    factor == 0 || factor.is_power_of_two()
+}
+
 impl Shape {
     /// The shape for `capacity` keys.
     pub fn new(capacity: u64, bucket_size: u16, iterations: u16, expansion: u16) -> Result<Self> {
@@ -55,7 +64,7 @@ impl Shape {
     fn check(self) -> Result<Self> {
         let sound = (1..=255).contains(&self.bucket_size)
             && self.iterations > 0
-            && self.expansion <= 1 << 15
+            && is_expansion(self.expansion)
             && self.buckets.is_power_of_two()
             && self.buckets < 1 << 56;
         if sound { Ok(self) } else { Err(Error::Format("Couldn't create filter!".into())) }
@@ -70,6 +79,15 @@ impl Shape {
         })
     }
 
+    /// Bytes of the first `count` tables, from 1 on.
+    fn bytes_of(&self, count: u64) -> Result<u64> {
+        if self.expansion <= 1 {
+            return Ok(self.table_bytes(0)?.saturating_mul(count));
+        }
+        // Tables of a filter that doubles are too large before they are many.
+        (0..count as usize).try_fold(0u64, |sum, index| Ok(sum.saturating_add(self.table_bytes(index)?)))
+    }
+
     /// Bytes of the first table.
     pub fn cell_bytes(&self) -> Result<u64> {
         self.table_bytes(0)
@@ -78,9 +96,9 @@ impl Shape {
 
 /// Fingerprint and both places of a key, before they are reduced.
 #[derive(Clone, Copy)]
-struct Places {
+pub(super) struct Places {
     fingerprint: u8,
-    either: [u64; 2],
+    pub(super) either: [u64; 2],
 }
 
 fn other_place(fingerprint: u8, place: u64) -> u64 {
@@ -88,7 +106,7 @@ fn other_place(fingerprint: u8, place: u64) -> u64 {
 }
 
 impl Places {
-    fn of(hash: u64) -> Self {
+    pub(super) fn of(hash: u64) -> Self {
         Self::with((hash % 255 + 1) as u8, hash)
     }
 
@@ -97,20 +115,49 @@ impl Places {
     }
 }
 
+/// What a header states.
+struct HeaderFields {
+    shape: Shape,
+    items: u64,
+    deletes: u64,
+    tables: u64,
+}
+
+impl HeaderFields {
+    fn read(header: &[u8]) -> Result<Self> {
+        let mut fields = Fields(header);
+        let mut read = || {
+            let wide = [fields.u64()?, fields.u64()?, fields.u64()?, fields.u64()?];
+            let narrow = [fields.u16()?, fields.u16()?, fields.u16()?];
+            fields.0.is_empty().then_some((wide, narrow))
+        };
+        let read = read().ok_or_else(|| Error::Format("Invalid header".into()))?;
+        let ([items, buckets, deletes, tables], [bucket_size, iterations, expansion]) = read;
+        let shape = Shape { buckets, bucket_size, iterations, expansion }.check()?;
+        if tables == 0 || tables > MOST_TABLES as u64 || expansion == 0 && tables > 1 {
+            return Err(Error::Format("Couldn't create filter!".into()));
+        }
+        Ok(HeaderFields { shape, items, deletes, tables })
+    }
+}
+
 /// See the head of this file.
 pub struct Cuckoo {
     shape: Shape,
-    tables: Vec<Cells>,
-    items: u64,
-    deletes: u64,
+    pub(super) tables: Vec<Cells>,
+    /// Bytes of all tables: a filter may have 32,767 of them.
+    pub(super) nbytes: u64,
+    pub(super) items: u64,
+    pub(super) deletes: u64,
     bound: Bound,
 }
 
 impl Cuckoo {
     /// An empty filter.
     pub fn construct(shape: Shape) -> Result<Self> {
-        let first = Cells::zeroed(shape.table_bytes(0)?)?;
-        Ok(Cuckoo { shape, tables: vec![first], items: 0, deletes: 0, bound: Bound::default() })
+        let nbytes = shape.table_bytes(0)?;
+        let tables = vec![Cells::zeroed(nbytes)?];
+        Ok(Cuckoo { shape, tables, nbytes, items: 0, deletes: 0, bound: Bound::default() })
     }
 
     /// Its parameters.
@@ -135,12 +182,12 @@ impl Cuckoo {
 
     /// Bytes of all tables, including those that have not arrived.
     pub fn nbytes(&self) -> u64 {
-        self.tables.iter().fold(0, |sum, table| sum.saturating_add(table.len() as u64))
+        self.nbytes
     }
 
     /// Refuses growth beyond `max_bytes`.
     pub fn bound(&mut self, max_bytes: u64) {
-        self.bound.most = max_bytes;
+        self.bound.limit(max_bytes);
     }
 
     /// Asks `growth` before the filter grows, from now on.
@@ -166,7 +213,7 @@ impl Cuckoo {
     }
 
     /// Slots in use.
-    fn used(&self) -> u64 {
+    pub fn used(&self) -> u64 {
         let used = |table: &Cells| table.arrived().iter().filter(|&&slot| slot != 0).count() as u64;
         self.tables.iter().map(used).sum()
     }
@@ -181,7 +228,7 @@ impl Cuckoo {
     }
 
     /// First slot of the bucket of a place in a table.
-    fn bucket(&self, table: usize, place: u64) -> usize {
+    pub(super) fn bucket(&self, table: usize, place: u64) -> usize {
         let width = u64::from(self.shape.bucket_size);
         let buckets = self.tables[table].len() as u64 / width;
         ((place & (buckets - 1)) * width) as usize
@@ -268,11 +315,11 @@ impl Cuckoo {
         if self.shape.expansion == 0 {
             return Err(Error::Capacity("Filter is full".into()));
         }
-        let bytes = self.shape.table_bytes(self.tables.len())?;
-        let all = self.nbytes().saturating_add(bytes);
-        if all > self.bound.most || self.tables.len() >= MOST_TABLES {
-            let most = self.bound.most;
-            return Err(Error::Memory(format!("with one table more it has {all} bytes, it may have {most}")));
+        let (present, bytes) = (self.nbytes(), self.shape.table_bytes(self.tables.len())?);
+        let (all, most) = (present.saturating_add(bytes), self.bound.after_step(present));
+        if all > most || self.tables.len() >= MOST_TABLES {
+            let why = format!("with one table more it has {all} bytes, it may have {most}");
+            return Err(Error::Memory(format!("{why}; give max_bytes when it is opened, if you trust the file")));
         }
         if !self.bound.take(bytes) {
             let text = format!(
@@ -281,6 +328,7 @@ impl Cuckoo {
             return Err(Error::Memory(text));
         }
         self.tables.push(Cells::zeroed(bytes)?);
+        self.nbytes = all;
         Ok(())
     }
 
@@ -307,7 +355,7 @@ impl Cuckoo {
         for table in (1..self.tables.len()).rev() {
             let emptied = self.empty(table)?;
             if emptied && table + 1 == self.tables.len() {
-                self.tables.pop();
+                self.nbytes -= self.tables.pop().map_or(0, |last| last.len() as u64);
             }
             if !emptied && !on {
                 break;
@@ -349,50 +397,59 @@ impl Cuckoo {
         out
     }
 
+    /// Bytes of the dump that begins with `head`; `None` if its header, which must be there, is not valid.
+    pub(in crate::foreign) fn parse_total_len(head: &[u8]) -> Option<u64> {
+        let stated = HeaderFields::read(head.get(..HEADER)?).ok()?;
+        stated.shape.bytes_of(stated.tables).ok()?.checked_add(HEADER as u64)
+    }
+
     /// The filter of a header, without its tables. It may have at most `max_bytes` of them.
     pub fn from_header(header: &[u8], max_bytes: u64) -> Result<Self> {
-        let mut fields = Fields(header);
-        let mut read = || {
-            let wide = [fields.u64()?, fields.u64()?, fields.u64()?, fields.u64()?];
-            let narrow = [fields.u16()?, fields.u16()?, fields.u16()?];
-            fields.0.is_empty().then_some((wide, narrow))
-        };
-        let read = read().ok_or_else(|| Error::Format("Invalid header".into()))?;
-        let ([items, buckets, deletes, count], [bucket_size, iterations, expansion]) = read;
-        let shape = Shape { buckets, bucket_size, iterations, expansion }.check()?;
-        if count == 0 || count > MOST_TABLES as u64 || expansion == 0 && count > 1 {
+        let HeaderFields { shape, items, deletes, tables: count } = HeaderFields::read(header)?;
+        let all = shape.bytes_of(count)?;
+        if all > max_bytes {
+            return Err(Error::Memory(format!("the filter has {all} bytes, it may have {max_bytes}")));
+        }
+        if items > all {
             return Err(Error::Format("Couldn't create filter!".into()));
         }
-        let mut filter = Cuckoo { shape, tables: Vec::new(), items, deletes, bound: Bound::of(max_bytes) };
+        let mut tables = Vec::new();
+        reserve(&mut tables, count as usize)?;
         for index in 0..count as usize {
-            let bytes = shape.table_bytes(index)?;
-            // Tables of a doubling filter are too many before they are many.
-            if filter.nbytes().saturating_add(bytes) > max_bytes {
-                return Err(Error::Memory(format!("the filter has more bytes than {max_bytes}, the most it may have")));
-            }
-            filter.tables.push(Cells::awaited(bytes)?);
+            tables.push(Cells::with_len(shape.table_bytes(index)?)?);
         }
-        if items > filter.nbytes() {
-            return Err(Error::Format("Couldn't create filter!".into()));
+        Ok(Cuckoo { shape, tables, nbytes: all, items, deletes, bound: Bound::of_file(max_bytes) })
+    }
+
+    /// The table of a byte, and its place there.
+    fn find_byte(&self, at: i64) -> Option<(usize, usize)> {
+        if self.shape.expansion > 1 {
+            return place(self.tables.iter().map(Cells::len), at);
         }
-        Ok(filter)
+        let (at, len) = (usize::try_from(at).ok()?, self.tables.first()?.len());
+        (at / len < self.tables.len()).then_some((at / len, at % len))
     }
 
     /// The piece with this `number`, from 1 on, and the number under which it is loaded.
     pub fn piece(&self, number: i64) -> Option<(i64, Cow<'_, [u8]>)> {
-        piece_of(self.tables.iter(), number)
+        let (index, at) = self.find_byte(number.checked_sub(1)?)?;
+        let piece = self.tables[index].piece(at);
+        Some((number + piece.len() as i64, piece))
     }
 
     /// Loads a piece.
     pub fn load(&mut self, number: i64, bytes: &[u8]) -> Result<()> {
-        let mut cells: Vec<&mut Cells> = self.tables.iter_mut().collect();
         let refused = |why: &str| Error::Format(format!("Couldn't load chunk!{why}"));
         if bytes.is_empty() {
             return Err(refused(""));
         }
-        take_piece(&mut cells, number, bytes).map_err(|wrong| match wrong {
-            Refused::Other(Error::Format(why)) => refused(&format!(" {why}")),
-            Refused::Other(error) => error,
+        let mut put = || {
+            let (index, at) = self.find_byte(start_of(number, bytes.len())?).ok_or(PieceError::Nowhere)?;
+            self.tables[index].put(at, bytes)
+        };
+        put().map_err(|wrong| match wrong {
+            PieceError::Other(Error::Format(why)) => refused(&format!(" {why}")),
+            PieceError::Other(error) => error,
             _ => refused(""),
         })
     }
@@ -410,74 +467,5 @@ impl Cuckoo {
     pub fn try_clone(&self) -> Result<Self> {
         let tables = self.tables.iter().map(Cells::try_clone).collect::<Result<_>>()?;
         Ok(Cuckoo { tables, bound: self.bound.copy_alone(), ..*self })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Of CF.ADD c x: 512 buckets of 2, 20 iterations, expansion 1.
-    const HEADER: [u8; HEADER_BYTES] =
-        *b"\x01\0\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x02\0\x14\0\x01\0";
-    const HEADER_BYTES: usize = super::HEADER;
-
-    #[test]
-    fn the_header_of_the_program_comes_out() -> Result<()> {
-        let mut filter = Cuckoo::construct(Shape::new(1024, 2, 20, 1)?)?;
-        filter.add(hash(b"x"))?;
-        assert_eq!(filter.header(), HEADER);
-        Ok(())
-    }
-
-    #[test]
-    fn keys_come_and_go_through_many_tables_and_a_dump() -> Result<()> {
-        let mut one = Cuckoo::construct(Shape::new(64, 2, 20, 2)?)?;
-        let key = |number: u32| hash(&number.to_le_bytes());
-        (0..3000).try_for_each(|number| one.add(key(number)))?;
-        assert!((0..3000).all(|number| one.contains(key(number)) && one.count(key(number)) > 0));
-        let mut other = Cuckoo::from_header(&one.header(), 1 << 20)?;
-        let mut at = 1;
-        while let Some((next, piece)) = one.piece(at) {
-            other.load(next, &piece)?;
-            at = next;
-        }
-        let tables = one.tables().len();
-        for number in 0..2900 {
-            assert!(one.remove(key(number))? && other.remove(key(number))?);
-        }
-        assert!(one.tables().len() < tables && (2900..3000).all(|number| one.contains(key(number))));
-        assert_eq!((one.header(), one.items()), (other.header(), 100));
-        assert!(one.tables().iter().zip(other.tables()).all(|(a, b)| a.arrived() == b.arrived()));
-        Ok(())
-    }
-
-    #[test]
-    fn a_full_filter_that_has_one_table_stays_as_it_is() -> Result<()> {
-        let mut filter = Cuckoo::construct(Shape::new(8, 2, 20, 0)?)?;
-        let mut before = Vec::new();
-        for number in 0..100u32 {
-            before = filter.tables()[0].arrived().to_vec();
-            if let Err(Error::Capacity(_)) = filter.add(hash(&number.to_le_bytes())) {
-                break;
-            }
-        }
-        assert_eq!(filter.tables()[0].arrived(), before);
-        assert!(filter.items() >= 6);
-        Ok(())
-    }
-
-    #[test]
-    fn forged_headers_are_refused() {
-        assert!(Cuckoo::from_header(&HEADER, 1024).is_ok());
-        for length in 0..HEADER.len() {
-            assert!(Cuckoo::from_header(&HEADER[..length], u64::MAX).is_err());
-        }
-        // Items, buckets, tables, slots, iterations, expansion.
-        for (at, byte) in [(7, 1), (9, 3), (9, 0), (15, 9), (24, 0), (31, 1), (32, 0), (33, 1), (34, 0), (37, 255)] {
-            let mut lie = HEADER;
-            lie[at] = byte;
-            assert!(Cuckoo::from_header(&lie, 1 << 30).is_err(), "{at}");
-        }
     }
 }

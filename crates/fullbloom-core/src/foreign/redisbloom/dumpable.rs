@@ -1,4 +1,4 @@
-//! [`Dumped`]: what both filters have in common for dumps and files.
+//! [`Dumpable`]: what both filters have in common for dumps and files.
 
 use std::borrow::Cow;
 
@@ -6,16 +6,18 @@ use super::bloom::Chain;
 use super::cells::Cells;
 use super::cuckoo::Cuckoo;
 use super::reasons;
-use super::row::{self, Row};
 use crate::container::Container;
 use crate::error::Result;
+use crate::foreign::formats::{Format, redisbloom};
 
 /// A filter that can be dumped.
-pub trait Dumped: Sized {
+pub trait Dumpable: Sized {
     /// Its row in the table of formats.
-    const ROW: &'static Row;
+    const FORMAT: &'static Format;
     /// Bytes of the header that begins with `first`, at least 12 bytes; `None` if they begin none.
     fn header_len(first: &[u8]) -> Option<usize>;
+    /// Bytes of the dump that begins with `head`; `None` if its header, which must be there, is not valid.
+    fn parse_total_len(head: &[u8]) -> Option<u64>;
     /// The filter of a header, without its cells. It may have at most `max_bytes` of them.
     fn of_header(header: &[u8], max_bytes: u64) -> Result<Self>;
     /// The filter in the bytes of a file of ours.
@@ -34,10 +36,13 @@ pub trait Dumped: Sized {
     fn load_piece(&mut self, number: i64, bytes: &[u8]) -> Result<()>;
 }
 
-impl Dumped for Chain {
-    const ROW: &'static Row = &row::BLOOM;
+impl Dumpable for Chain {
+    const FORMAT: &'static Format = &redisbloom::BLOOM;
     fn header_len(first: &[u8]) -> Option<usize> {
         Chain::header_len(first)
+    }
+    fn parse_total_len(head: &[u8]) -> Option<u64> {
+        Chain::parse_total_len(head)
     }
     fn of_header(header: &[u8], max_bytes: u64) -> Result<Self> {
         Chain::from_header(header, max_bytes)
@@ -65,10 +70,13 @@ impl Dumped for Chain {
     }
 }
 
-impl Dumped for Cuckoo {
-    const ROW: &'static Row = &row::CUCKOO;
+impl Dumpable for Cuckoo {
+    const FORMAT: &'static Format = &redisbloom::CUCKOO;
     fn header_len(_: &[u8]) -> Option<usize> {
         Some(super::cuckoo::HEADER)
+    }
+    fn parse_total_len(head: &[u8]) -> Option<u64> {
+        Cuckoo::parse_total_len(head)
     }
     fn of_header(header: &[u8], max_bytes: u64) -> Result<Self> {
         Cuckoo::from_header(header, max_bytes)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from fullbloom.cli import units
 from fullbloom.cli.failures import Refusal
+from fullbloom.cli.filters.foreign import Description, find_line_type
 from fullbloom.cli.options import RECORD_FORMATS, RECORD_TYPES, Options, RecordOptions, add_select
 
 if TYPE_CHECKING:
@@ -14,22 +15,6 @@ if TYPE_CHECKING:
 
 #: The types of keys that only filters of other programs have.
 FOREIGN_TYPES = ("any", "long", "bytes", "utf-8", "utf-16", "double", "hash", "uint64")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Description:
-    """How the file of another program is read: what its bytes do not say."""
-
-    format: str | None
-    key_type: str | None
-    num_bits: int | None
-    num_hashes: int | None
-    order: Literal["lsb", "msb"] | None
-    block_hash: bytes | None
-    #: A file of keys that are known members, one per line.
-    members: str | None
-    #: Whether ``key_type`` is that of records, if no other program wrote the file.
-    is_of_records: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,8 +105,6 @@ class KnownFilterOptions(RecordOptions):
 
     def for_foreign(self, seen: Any) -> Self:
         """Return the options for a filter of another program, whose keys have a type of their own."""
-        from fullbloom.cli.filters.foreign import find_line_type
-
         if self.select is not None and len(self.select) > 1:
             raise Refusal("the keys of another program's filter are single values; give --select once")
         named = next(iter(self.types or []), None)

@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fullbloom.cli.foreign_options import Description
-
 #: Arguments of ``fullbloom.open`` in its messages, which are options here.
 _ARGUMENT = re.compile(
     r"\b(key_type|funnel|num_bits|num_hashes|block_hash|format)=?(?= is for| is required| one of)"
 )
 _WHOLE, _REAL = ("long", "int", "hash", "uint64"), ("float", "double")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Description:
+    """How the file of another program is read: what its bytes do not say."""
+
+    format: str | None
+    key_type: str | None
+    num_bits: int | None
+    num_hashes: int | None
+    order: Literal["lsb", "msb"] | None
+    block_hash: bytes | None
+    #: A file of keys that are known members, one per line.
+    members: str | None
+    #: Whether ``key_type`` is that of records, if no other program wrote the file.
+    is_of_records: bool = False
 
 
 def is_foreign(seen: Any) -> bool:

@@ -23,6 +23,10 @@ MISSING = {
 def test_a_test_without_its_engine_fails_if_it_must_be_there(tmp_path, missing, is_required):
     file, reason = MISSING[missing]
     pytest.importorskip("pyspark", reason="pyspark is not installed: pip install -r requirements/spark.txt")
+    if missing != "psutil":
+        pytest.importorskip(
+            "psutil", reason="psutil is not installed: pip install -r requirements/engines.txt"
+        )
     environment = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
     environment["FULLBLOOM_REQUIRE_ENGINES"] = "1" if is_required else ""
     if missing == "Java":

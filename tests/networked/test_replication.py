@@ -101,7 +101,7 @@ def test_every_kind_is_replicated_to_any_number_of_elements(size: int, variant: 
 
     def fill(some: range) -> Any:
         options = {"universe": 10_000} if variant.can("numbers") else {}
-        return variant.filled(some, len(keys), 0.001, seed=7, **options)
+        return variant.build_from(some, len(keys), 0.001, seed=7, **options)
 
     everything, countable = fill(keys), hasattr(variant.cls, "count_many")
 

@@ -101,13 +101,19 @@ def test_forged_headers_of_cuckoo_filters_are_refused_by_name(service, lie, text
     assert client.execute_command("EXISTS", "lie") == 0
 
 
+def enlarge(nbytes):
+    """The header of an empty filter of so many bytes, for as many entries as these hold."""
+    per_entry = struct.unpack_from("<d", HEADER, 52)[0]
+    entries = int(8 * nbytes / per_entry)
+    return change(HEADER, bytes=nbytes, bits=8 * nbytes, items=0, size=0, entries=entries)
+
+
 def test_a_header_allocates_no_more_than_its_body():
     one = Service(filter_bytes=1 << 33)
     try:
         client, before = one.client(), one.memory()
         nbytes = 1 << 32
-        huge = change(HEADER, bytes=nbytes, bits=8 * nbytes, items=0, size=0)
-        client.execute_command("BF.LOADCHUNK", "huge", 1, huge)
+        client.execute_command("BF.LOADCHUNK", "huge", 1, enlarge(nbytes))
         client.execute_command("BF.LOADCHUNK", "huge", 1001, b"\xff" * 1000)
         tables = struct.pack("<QQQQHHH", 0, 1 << 30, 0, 1, 2, 20, 1)
         client.execute_command("CF.LOADCHUNK", "tables", 1, tables)
@@ -118,9 +124,7 @@ def test_a_header_allocates_no_more_than_its_body():
             client.execute_command(f"{sort}.MEXISTS", name, *range(100))
         assert one.memory() - before < 16 << 20
         with pytest.raises(redis.ResponseError, match="Insufficient memory"):
-            client.execute_command(
-                "BF.LOADCHUNK", "more", 1, change(huge, bytes=3 * nbytes, bits=24 * nbytes)
-            )
+            client.execute_command("BF.LOADCHUNK", "more", 1, enlarge(3 * nbytes))
     finally:
         one.kill()
 

@@ -219,7 +219,7 @@ def test_filters_of_redisbloom_accept_packed_and_plain_commands(plain):
             client.execute_command(*refused)
     client.execute_command("BLOOM.RESTORE", "copy", client.execute_command("BLOOM.DUMP", "paths"))
     assert pieces(client, "copy", "BF") == pieces(client, "paths", "BF")
-    assert b"RedisBloomFilter" in client.execute_command("BLOOM.INFO", "copy")
+    assert b"ForeignScalableFilter" in client.execute_command("BLOOM.INFO", "copy")
     instance = ["BLOOM.CREATE", "named", "KIND", "redisbloom-cuckoo", "capacity", 100, "keyed", "no"]
     assert client.execute_command(*instance) == b"OK"
     assert client.execute_command("CF.ADD", "named", "x") == 1

@@ -231,7 +231,7 @@ def list_signatures() -> list[Case]:
         ]
     cases.append(
         Case(
-            "the same, each bit taken for independent: law",
+            "the same, assuming independent bits: law",
             "3853",
             formula(lambda: ROWS * theory.classic_fpr(12, 80, 1) ** PROBED),
             "the textbook rate, a warning",

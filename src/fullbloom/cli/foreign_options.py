@@ -94,7 +94,7 @@ class KnownFilterOptions(RecordOptions):
         return self
 
     def check_formats(self) -> None:
-        """Refuse options of records without ``--select``: a format would be taken for that of the filter."""
+        """Refuse options of records without ``--select``, where a format would apply to the filter."""
         if self.select is not None:
             return
         given = {"--no-header": self.no_header, "--delimiter": self.delimiter}

@@ -78,5 +78,5 @@ def find_filter(options: ServerOptions) -> Any:
 
     remote = RedisBloomFilter.find(client, options.name, secret=read_secret(options.secret_file))
     if remote is None:
-        raise Refusal(f"there is no filter {options.name!r} on the server; redis-load creates one")
+        raise Refusal(f"the server has no filter {options.name!r}; redis-load creates one")
     return remote

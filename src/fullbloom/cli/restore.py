@@ -82,7 +82,7 @@ def run(options: RestoreOptions) -> int:
 
 
 class _InvalidBackup(Exception):
-    """The file is no backup; the text says why."""
+    """The file is not a valid backup; the message gives the reason."""
 
 
 class _Piece(NamedTuple):
@@ -140,7 +140,7 @@ def _parse_piece(name: str, place: Any, members: dict[str, tarfile.TarInfo]) -> 
 def _open(tar: tarfile.TarFile, member: tarfile.TarInfo) -> IO[bytes]:
     source = tar.extractfile(member)
     if source is None:
-        raise _InvalidBackup(f"{member.name} is no file")
+        raise _InvalidBackup(f"{member.name} is not a regular file")
     return source
 
 

@@ -74,7 +74,7 @@ class FilterOptions:
     def require_capacity(self) -> int:
         """Return the capacity of a new filter; FilterLost without one."""
         if self.capacity is None:
-            raise FilterLost(f"there is no filter {self.name!r} on the server; give a capacity to create it")
+            raise FilterLost(f"the server has no filter {self.name!r}; give a capacity to create it")
         return self.capacity
 
     @property
@@ -423,7 +423,7 @@ class RollingOptions(FilterOptions):
         """Return the manifest of a new window, in ``spread`` shards if it has that many lines."""
         if self.capacity is None or self.window is None:
             raise FilterLost(
-                f"there is no filter {self.name!r} on the server; give a capacity and a window to create it"
+                f"the server has no filter {self.name!r}; give a capacity and a window to create it"
             )
         generations = _DEFAULT_GENERATIONS if self.generations is None else self.generations
         if type(generations) is not int or not MIN_GENERATIONS <= generations <= MAX_GENERATIONS:

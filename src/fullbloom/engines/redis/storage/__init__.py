@@ -250,7 +250,7 @@ def read_tags(storage: StoredCells, known: Snapshot) -> Steps[list[bytes]]:
 def read_cells(
     storage: StoredCells, known: Snapshot, tags: list[bytes], write: Callable[[int, bytes], object]
 ) -> Steps[None]:
-    """Read all cells and ``write`` each piece; raise `Overtaken` if a tag is no longer that in ``tags``."""
+    """Read all cells and ``write`` each piece; raise `Overtaken` if a tag is not the one in ``tags``."""
     for shard, key in enumerate(known.names.bits):
         (first, nbytes), is_short = known.cells.range(shard), False
         for at in range(0, nbytes, PIECE):

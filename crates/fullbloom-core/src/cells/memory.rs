@@ -91,6 +91,13 @@ impl Memory {
         Ok(memory)
     }
 
+    /// A copy of whole words.
+    pub fn copy_of(bytes: &[u8]) -> Result<Self> {
+        let mut memory = Self::zeroed(bytes.len() as u64 / 8)?;
+        memory.copy_from_bytes(bytes)?;
+        Ok(memory)
+    }
+
     /// [`Memory::zeroed`] for words that are about to be written once each: the kernel supplies huge pages meanwhile,
     /// and blocks no other thread from mapping memory.
     pub(crate) fn allocate_unsupplied(words: u64) -> Result<Self> {

@@ -4,9 +4,10 @@ use memmap2::{Mmap, MmapMut};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::header::ContainerIndex;
+use super::header::{ContainerIndex, Verify};
 use crate::error::{Error, Result, display_name};
 
 /// After so many attempts the path still names another file: give up.
@@ -78,6 +79,19 @@ impl OpenFile {
     /// Maps the file.
     pub fn map(&self, path: &Path) -> Result<Mmap> {
         map(&self.file, path)
+    }
+
+    /// Maps the file, which may have been truncated since its length was read, and checks its sections as far as `verify`
+    /// says.
+    pub fn map_sections(&self, path: &Path, verify: Verify) -> Result<Arc<Mmap>> {
+        let map = self.map(path)?;
+        if self.parsed.sections.iter().any(|span| span.offset + span.len > map.len()) {
+            return Err(Error::format("the file was cut short while it was opened"));
+        }
+        if verify == Verify::Full {
+            self.parsed.check_payload(&map)?;
+        }
+        Ok(Arc::new(map))
     }
 }
 

@@ -1,7 +1,6 @@
 //! The index in a container: a section a block, so that rows can be appended to a copy without moving others.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use crate::cells::{LINE_WORDS, Memory, bits};
 use crate::container::file::OpenFile;
@@ -87,25 +86,16 @@ impl SignatureIndex {
     /// The index in the bytes of a whole file, all of which are checked.
     pub fn from_file(bytes: &[u8], wanted: Conditions<'_>) -> Result<Self> {
         let parsed = ContainerIndex::new(bytes, Verify::Full)?;
-        let index = Self::restore(&parsed, wanted, &mut |span| {
-            let mut memory = Memory::zeroed(span.len as u64 / 8)?;
-            memory.copy_from_bytes(&bytes[span.offset..span.offset + span.len])?;
-            Ok(memory)
-        })?;
+        let index =
+            Self::restore(&parsed, wanted, &mut |span| Memory::copy_of(&bytes[span.offset..span.offset + span.len]))?;
         index.check_rest()?;
         Ok(index)
     }
 
     /// The index over a read-only mapping of `file`, which was opened as `path`.
     pub fn open(file: &OpenFile, path: &Path, wanted: Conditions<'_>) -> Result<Self> {
-        let (parsed, map) = (&file.parsed, Arc::new(file.map(path)?));
-        if parsed.sections.iter().any(|span| span.offset + span.len > map.len()) {
-            return Err(Error::format("the file was cut short while it was opened"));
-        }
-        if wanted.verify == Verify::Full {
-            parsed.check_payload(&map)?;
-        }
-        let index = Self::restore(parsed, wanted, &mut |span| {
+        let map = file.map_sections(path, wanted.verify)?;
+        let index = Self::restore(&file.parsed, wanted, &mut |span| {
             Memory::from_map(&map, span.offset, span.len / 8, Some(span.crc))
         })?;
         if wanted.verify == Verify::Full {

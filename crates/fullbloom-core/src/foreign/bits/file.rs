@@ -1,7 +1,6 @@
 //! The filter in a container of ours, where its bits can be mapped.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use super::BitFilter;
 use crate::cells::{Memory, bits};
@@ -39,26 +38,18 @@ impl BitFilter {
     /// The filter in the bytes of a whole file, all of which are checked. It may have at most `max_bytes` of bits.
     pub fn from_file(bytes: &[u8], max_bytes: u64) -> Result<Self> {
         let parsed = ContainerIndex::new(bytes, Verify::Full)?;
-        let filter = Self::restore(&parsed, max_bytes, |span| {
-            let mut memory = Memory::zeroed(span.len as u64 / 8)?;
-            memory.copy_from_bytes(&bytes[span.offset..span.offset + span.len])?;
-            Ok(memory)
-        })?;
+        let filter =
+            Self::restore(&parsed, max_bytes, |span| Memory::copy_of(&bytes[span.offset..span.offset + span.len]))?;
         filter.check_rest()?;
         Ok(filter)
     }
 
     /// The filter over a read-only mapping of `file`, which was opened as `path`.
     pub fn open(file: &OpenFile, path: &Path, verify: Verify, max_bytes: u64) -> Result<Self> {
-        let (parsed, map) = (&file.parsed, Arc::new(file.map(path)?));
-        if parsed.sections.iter().any(|span| span.offset + span.len > map.len()) {
-            return Err(Error::format("the file was cut short while it was opened"));
-        }
-        if verify == Verify::Full {
-            parsed.check_payload(&map)?;
-        }
-        let filter =
-            Self::restore(parsed, max_bytes, |span| Memory::from_map(&map, span.offset, span.len / 8, Some(span.crc)))?;
+        let map = file.map_sections(path, verify)?;
+        let filter = Self::restore(&file.parsed, max_bytes, |span| {
+            Memory::from_map(&map, span.offset, span.len / 8, Some(span.crc))
+        })?;
         if verify == Verify::Full {
             filter.check_rest()?;
         }

@@ -13,7 +13,7 @@ from unittest.mock import MagicMock
 from fullbloom.errors import MissingExtra
 
 
-class _Module(ModuleType):
+class Placeholder(ModuleType):
     """A module with every name; all are placeholders."""
 
     __path__: list[str] = []  # noqa: RUF012 - what makes a module a package
@@ -24,29 +24,45 @@ class _Module(ModuleType):
         return MagicMock(name=name)
 
 
-class _Finder(MetaPathFinder, Loader):
+class Finder(MetaPathFinder, Loader):
     """Finds every module of one package."""
 
     def __init__(self, package: str) -> None:
-        self._package = package
+        self.package = package
 
     def find_spec(self, name: str, _path: object, _target: object = None) -> ModuleSpec | None:
-        return ModuleSpec(name, self, is_package=True) if name.partition(".")[0] == self._package else None
+        """Find a module of the package, at any depth."""
+        return ModuleSpec(name, self, is_package=True) if name.partition(".")[0] == self.package else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        return _Module(spec.name)
+        """Return an empty module."""
+        return Placeholder(spec.name)
 
     def exec_module(self, _module: ModuleType) -> None:
         """Do nothing: names are created on first access."""
 
 
 def import_documented(name: str) -> ModuleType:
-    """Return a module, with placeholders for the optional packages that are missing."""
-    while True:
-        try:
-            return importlib.import_module(name)
-        except MissingExtra as error:
-            package = (error.name or "").partition(".")[0]
-            if any(isinstance(finder, _Finder) and finder._package == package for finder in sys.meta_path):  # noqa: SLF001
-                raise
-            sys.meta_path.append(_Finder(package))
+    """Return a module, with placeholders for the optional packages that are missing.
+
+    Later imports find neither the placeholders nor the modules of this package that use them.
+    """
+    before = {*sys.modules}
+    finders: list[Finder] = []
+    try:
+        while True:
+            try:
+                return importlib.import_module(name)
+            except MissingExtra as error:
+                package = (error.name or "").partition(".")[0]
+                if package in (finder.package for finder in finders):
+                    raise
+                finders.append(Finder(package))
+                sys.meta_path.append(finders[-1])
+    finally:
+        for finder in finders:
+            sys.meta_path.remove(finder)
+        if finders:
+            for module in sys.modules.keys() - before:
+                if isinstance(sys.modules[module], Placeholder) or module.startswith("fullbloom."):
+                    del sys.modules[module]

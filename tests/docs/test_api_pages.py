@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pkgutil
 import re
+import sys
 
 import pytest
-from scripts.docsite import api, npm
+from scripts.docsite import api, npm, stand_ins
 
 import fullbloom
 import fullbloom.engines
@@ -50,6 +51,12 @@ def test_a_public_name_has_its_signature_its_contract_and_an_example(
     prose = re.sub(r"\.\. code-block::.*", "", body, flags=re.DOTALL)
     assert len(prose.split()) >= 5, f"no contract: {prose!r}"
     assert re.search(r"^ +>>> ", body, re.MULTILINE), f"no example on {path}"
+
+
+def test_no_placeholder_of_a_missing_package_is_left(pages: dict[str, str]) -> None:
+    assert "reference/api/fullbloom.engines.dask.rst" in pages
+    assert not [name for name, module in sys.modules.items() if type(module) is stand_ins.Placeholder]
+    assert not [finder for finder in sys.meta_path if type(finder) is stand_ins.Finder]
 
 
 def test_the_version_is_on_the_page_of_functions(pages: dict[str, str]) -> None:

@@ -444,3 +444,25 @@ fn forged_files_are_refused_or_harmless() {
     }
     assert!(refused > 1000, "{refused}");
 }
+
+/// Slots of the table that an iterator of owners has still to read.
+fn slots_left(owners: &impl Iterator) -> usize {
+    owners.size_hint().1.unwrap()
+}
+
+/// Listing went through all owners for each page: 2,000 passes over the table here.
+#[test]
+fn a_page_of_owners_is_read_from_its_place_in_the_table() {
+    let mut bank = bank(1, 0.01);
+    let owners: Vec<u64> = (0..200_000).map(mix).collect();
+    bank.add_pairs(&owners, &owners, None).unwrap();
+    let (mut start, mut place, mut listed) = (0, slots_left(&bank.owners_from(0)), 0);
+    loop {
+        let mut left = bank.owners_from(start);
+        assert_eq!(slots_left(&left), place, "{listed} owners listed");
+        listed += left.by_ref().take(100).count();
+        let Some((next, _)) = left.next() else { break };
+        (start, place) = (next, slots_left(&left) + 1);
+    }
+    assert_eq!(listed, 200_000);
+}

@@ -10,8 +10,6 @@ from types import ModuleType
 from typing import Any
 from unittest.mock import MagicMock
 
-from fullbloom.errors import MissingExtra
-
 
 class Placeholder(ModuleType):
     """A module with every name; all are placeholders."""
@@ -53,9 +51,9 @@ def import_documented(name: str) -> ModuleType:
         while True:
             try:
                 return importlib.import_module(name)
-            except MissingExtra as error:
+            except ModuleNotFoundError as error:
                 package = (error.name or "").partition(".")[0]
-                if package in (finder.package for finder in finders):
+                if package in ("fullbloom", *(finder.package for finder in finders)):
                     raise
                 finders.append(Finder(package))
                 sys.meta_path.append(finders[-1])

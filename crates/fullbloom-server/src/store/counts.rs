@@ -91,7 +91,7 @@ impl Entry {
         Some(fpr > filter.target_fpr())
     }
 
-    fn is_usable(&self, fpr: &Cached<f64>) -> bool {
+    pub(super) fn is_usable(&self, fpr: &Cached<f64>) -> bool {
         let is_recent = fpr.ended.elapsed() < (fpr.ended - fpr.begun) * REUSES;
         is_recent || fpr.is_of(self.lsn.load(Ordering::Acquire))
     }

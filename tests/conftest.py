@@ -21,9 +21,14 @@ GOLDEN = Path(__file__).parent / "golden"
 #: Tests that take seconds each and rarely break: statistics of large filters, kills, real servers that fail
 #: or are overloaded, type checkers, other packages at work. Folders and files below this one.
 LONG = (
+    "cli/test_completion.py",
+    "cli/test_portability.py",
+    "concurrency/test_forks.py",
     "concurrency/test_gil.py",
     "conformance/test_declarations.py",
     "docs/test_all_figures_hold.py",
+    "docs/test_figures.py",
+    "docs/test_measured_tables.py",
     "durability/test_full_disks.py",
     "durability/test_kills.py",
     "durability/test_service_kills.py",
@@ -31,6 +36,7 @@ LONG = (
     "engines/test_redis_cluster.py",
     "engines/test_redis_concurrency.py",
     "engines/test_redis_disconnects.py",
+    "engines/test_redis_hostile_replies.py",
     "engines/test_redis_lost_writes.py",
     "engines/test_redis_module_failures.py",
     "engines/test_redis_reshard.py",
@@ -42,8 +48,10 @@ LONG = (
     "engines/test_spark_tables.py",
     "engines/test_sqlalchemy.py",
     "engines/test_sqlalchemy_statements.py",
+    "hostile/test_stage_rates.py",
     "recipes",
     "service/test_memory.py",
+    "service/test_openapi.py",
     "service/test_postgresql.py",
     "service/test_redis_backend_failures.py",
     "service/test_responsiveness.py",
@@ -54,9 +62,7 @@ LONG = (
 )
 #: Other files that take long. These and the long ones start first: no worker has one to itself at the end.
 SLOW = (
-    "cli/test_completion.py",
     "cli/test_errors.py",
-    "cli/test_portability.py",
     "cli/test_static_kinds.py",
     "compat/test_foreign_formats.py",
     "concurrency/test_signals.py",

@@ -52,6 +52,7 @@ def test_build_check_and_info_agree(fullbloom, tmp_path, kind):
     assert json.loads(fullbloom("info", "f", "--json", cwd=tmp_path, check=0).stdout)["num_added"] == 900
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["ribbon", "cascade"])
 def test_too_little_memory_is_refused_with_the_size_that_suffices(fullbloom, refused, tmp_path, kind):
     count = 6_000_000

@@ -423,6 +423,7 @@ def test_a_check_that_is_closed_and_loaded_again_has_no_keys_of_before(engine, s
     check.close()
 
 
+@pytest.mark.long
 def test_large_inserts_are_read_once(tmp_path):
     """Also where each part of them is committed by itself."""
     engine = sa.create_engine(f"sqlite:///{tmp_path}/rows.db", isolation_level="AUTOCOMMIT")

@@ -61,6 +61,7 @@ def test_every_structure_survives_any_cells(variant: Variant, golden: Path) -> N
     assert outcome["variations"] >= 60
 
 
+@pytest.mark.long
 @for_each("variant", every_variant())
 def test_every_structure_survives_any_header_parameters(variant: Variant, golden: Path) -> None:
     outcome = probe(variant, "params", 100 * SCALE, golden)

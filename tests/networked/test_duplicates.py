@@ -114,6 +114,7 @@ class Recorder(CountingElement):
         super().send(to, message)
 
 
+@pytest.mark.long
 @for_each("items", [600, 5_000, 40_000, 300_000])
 @for_each("seed", range(2))
 def test_bits_and_rates_are_those_of_the_formulas(items: int, seed: int) -> None:

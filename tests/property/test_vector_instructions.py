@@ -57,6 +57,7 @@ def test_a_portable_path_exists_and_unknown_ones_are_refused() -> None:
         _core.force_isa("sse9")
 
 
+@pytest.mark.long
 @for_each(("layout", "scheme", "k"), SHAPES)
 def test_every_number_of_threads_sets_the_same_bits(layout: str, scheme: str, k: int) -> None:
     check_threads(layout, scheme, k, 2, 3, 8)

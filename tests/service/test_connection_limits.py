@@ -127,6 +127,7 @@ def ask(address, question, answer):
     return time.monotonic() - begun
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("silence", SILENCE)
 def test_new_clients_are_answered_while_strangers_hold_connections(limited, silence):
     longest = {"http": 0.0, "resp": 0.0}
@@ -142,6 +143,7 @@ def test_new_clients_are_answered_while_strangers_hold_connections(limited, sile
     assert max(longest.values()) < BOUND, longest
 
 
+@pytest.mark.long
 def test_clients_with_a_token_keep_their_connections(limited, tmp_path):
     token = create_token(tmp_path / "data")
     deadline = time.monotonic() + 30

@@ -199,6 +199,7 @@ def statuses(answers):
     return [line.split(b" ")[1] for line in answers.split(b"\r\n") if line.startswith(b"HTTP/1.1 ")]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(4 if LONG else 1))
 def test_mutated_requests_get_a_response_or_a_closed_connection(beside, seed):
     _, address = beside

@@ -97,8 +97,9 @@ def structures(keys: int) -> Iterator[Case]:
 
     members = np.random.default_rng(2).integers(0, 1 << 62, keys) * 2
     for row in fullbloom.variants():
-        # Rows of earlier releases have no entry.
-        if {"label", "value", "static"} & {*row["capabilities"]} or row.get("entry", ["key"]) != ["key"]:
+        # Rows of earlier releases have no entry, but the way in which keys are added.
+        entry = row.get("entry") or [row.get("adds", "key")]
+        if {"label", "value", "static"} & {*row["capabilities"]} or entry != ["key"]:
             continue
         make, name = getattr(fullbloom, row["class"]), row["name"]
         filled = make(keys, 0.01)

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 /// The error that names the differences.
 fn differing(what: &str) -> Error {
     Error::Incompatible(format!(
-        "the banks differ in {what}; only banks of equal capacity, fpr, max_fpr, growth and hash can be merged"
+        "the banks differ in {what}; only banks of equal capacity, fpr, max_fpr, growth, shape and hash can be merged"
     ))
 }
 
@@ -24,6 +24,8 @@ impl FilterBank {
             ("growth", ours.growth != theirs.growth),
             ("seed", our.seed() != their.seed()),
             ("secret", our.secret_fingerprint() != their.secret_fingerprint()),
+            // A file states them beside the parameters: one of another release may have other shapes.
+            ("shape", self.stages.iter().zip(&other.stages).any(|(ours, theirs)| ours.shape != theirs.shape)),
         ];
         let names: Vec<_> = fields.into_iter().filter_map(|(name, differs)| differs.then_some(name)).collect();
         if names.is_empty() { Ok(()) } else { Err(differing(&names.join(", "))) }

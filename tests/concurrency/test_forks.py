@@ -171,3 +171,21 @@ def test_saving_continues_while_other_threads_fork(tmp_path: Path) -> None:
     with working(lambda: shared.save(path), lambda: shared.update(range(2000))):
         assert [fork(lambda: shared.add("alone")) for _ in range(FORKS)] == [0] * FORKS
     assert all(fullbloom.open(path, verify="full").contains_many(range(1000)))
+
+
+def test_a_child_forked_during_a_save_keeps_no_lock_of_the_file(tmp_path: Path) -> None:
+    path, children = tmp_path / "f.bloom", []
+    try:
+        for _ in range(FORKS):
+            # The child is forked in a save, which ends while the child lives.
+            with working(lambda: fullbloom.BloomFilter(300_000).save(path)):
+                child = os.fork()
+                if child == 0:
+                    signal.pause()
+                    os._exit(0)
+                children.append(child)
+            fullbloom.open(path, mode="r+").close()
+    finally:
+        for child in children:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)

@@ -117,6 +117,13 @@ impl Temporary {
     }
 }
 
+impl Drop for Temporary {
+    /// Closing alone would leave the lock to a process that was forked in the meantime, for as long as it lives.
+    fn drop(&mut self) {
+        let _ = self.file.unlock();
+    }
+}
+
 /// A unique name that nobody can predict.
 fn name() -> String {
     // The system's random generator supplies the keys of this hasher; a forked process has those of its parent.

@@ -239,6 +239,8 @@ def test_row_groups_are_chosen_by_number(written: Path) -> None:
         list(read_filters(written, "absent", row_groups=[0]))
     with pytest.raises(ParameterTypeError, match="row_groups must be numbers"):
         list(read_filters(written, "long", row_groups="1"))  # type: ignore[arg-type]
+    with pytest.raises(ParameterTypeError, match="row_groups must be numbers, got list"):
+        list(read_filters(written, "long", row_groups=[[1]]))  # type: ignore[list-item]
 
 
 def filters(path: Path, column: str) -> list[Any]:
@@ -296,7 +298,11 @@ def test_texts_become_a_plain_filter_of_layout_split_and_back(written: Path) -> 
     direct.update(values)
     assert bytes(memoryview(direct)) == bytes(memoryview(own))
     _, longs = next(iter(read_filters(written, "long")))
-    for found in (longs, fullbloom.ForeignFilter("spark", 100), fullbloom.BloomFilter(100, layout="split")):
+    seeded = fullbloom.BloomFilter(100, layout="split", hash="xxh64", seed=7)
+    numbers = fullbloom.BloomFilter(100, layout="split", hash="xxh64")
+    numbers.add(5)
+    refused = [longs, fullbloom.ForeignFilter("spark", 100), seeded, numbers]
+    for found in (*refused, fullbloom.BloomFilter(100, layout="split")):
         with pytest.raises(IncompatibleFilters, match="of texts and bytes alone"):
             convert(found, "split")
 
@@ -323,33 +329,48 @@ def test_columns_of_a_hostile_footer_are_read_one_at_a_time(tmp_path: Path) -> N
         next(read_filters(path, "b"))
 
 
+def write_forged(path: Path, body: bytes, length: int | None, row_groups: int = 1) -> Path:
+    """Write a file whose row groups, up to 14, all state that their filter is ``body``."""
+
+    def zigzag(number: int) -> bytes:
+        value, out = number << 1, bytearray()
+        while value >= 128:
+            out.append(value & 127 | 128)
+            value >>= 7
+        return bytes([*out, value])
+
+    stated = b"" if length is None else b"\x15" + zigzag(length)
+    chunk = b"\x3c\x15\x04\x29\x18\x01a" + b"\xb6" + zigzag(4) + stated + b"\0\0"
+    group = b"\x19\x1c" + chunk + b"\x26\x02\x00"
+    footer = b"\x15\x02\x39" + bytes([row_groups << 4 | 0xC]) + group * row_groups + b"\x00"
+    path.write_bytes(b"PAR1" + body + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+    return path
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_filters_together_take_no_more_bytes_than_their_file(tmp_path: Path, threads: int) -> None:
+    body = fullbloom.ForeignFilter.with_shape("parquet", 8 << 20, 8, key_type="long").to_foreign()
+    for length in (None, len(body)):
+        path = write_forged(tmp_path / "shared.parquet", body, length, row_groups=14)
+        with (
+            bounded(4 * len(body)),
+            pytest.raises(FormatError, match=r"row group 1: .* more bytes than"),
+        ):
+            list(probe_filters(path, "a", [1], threads=threads))
+
+
 def test_a_filter_of_unstated_length_ends_before_the_footer(tmp_path: Path) -> None:
     block = fullbloom.ForeignFilter.with_shape("parquet", 256, 8, key_type="long")
     block.add(7)
     data = block.to_foreign()
 
-    def write_file(length: int | None, body: bytes) -> Path:
-        def zigzag(number: int) -> bytes:
-            value, out = number << 1, bytearray()
-            while value >= 128:
-                out.append(value & 127 | 128)
-                value >>= 7
-            return bytes([*out, value])
-
-        stated = b"" if length is None else b"\x15" + zigzag(length)
-        chunk = b"\x3c\x15\x04\x29\x18\x01a" + b"\xb6" + zigzag(4) + stated + b"\0\0"
-        footer = b"\x15\x02\x39\x1c\x19\x1c" + chunk + b"\x26\x02\x00\x00"
-        path = tmp_path / "one.parquet"
-        path.write_bytes(b"PAR1" + body + footer + len(footer).to_bytes(4, "little") + b"PAR1")
-        return path
-
     for length in (None, len(data)):
-        [(place, bloom)] = read_filters(write_file(length, data), "a")
+        [(place, bloom)] = read_filters(write_forged(tmp_path / "one.parquet", data, length), "a")
         assert place.length == length
         assert bloom == block
     # A header that states two blocks, of which the second is the footer.
     two = fullbloom.ForeignFilter.with_shape("parquet", 512, 8, key_type="long").to_foreign()
-    path = write_file(None, two[:-32])
+    path = write_forged(tmp_path / "one.parquet", two[:-32], None)
     with sources.open_ranged(str(path)) as file:
         found = parquet._Footer(file, "a", None)
         before = file.bytes_read

@@ -83,26 +83,31 @@ def _refuse(found: Any, to: str, rule: str) -> IncompatibleFilters:
 
 def _convert_own(found: Any, to: str) -> bytes:
     """Return the bytes of one of fullbloom's own filters in the format ``to``."""
-    info, row = found.info(), find_row(to)
-    alike = (
-        row["own_hash"] == info.get("hash", "xxh3")
-        and info.get("layout") == row["own_layout"]
-        and found.seed == 0
-        and not found.keyed
-        and found.key_domains in {"text", "none"}
-    )
-    if not alike:
+    row = find_row(to)
+    if not _is_alike(found, row):
         raise _refuse(found, to, row["rule"])
     target = ForeignFilter.with_shape(to, found.num_bits, found.num_hashes, key_type=_SHARED_TYPE)
     head = target.to_foreign()[: -target.nbytes]
     return head + bytes(memoryview(found))[: target.nbytes]
 
 
+def _is_alike(found: Any, row: dict[str, Any]) -> bool:
+    """Return whether one of fullbloom's own filters has the bits of the format ``row``."""
+    info = found.info()
+    return (
+        info.get("hash", "xxh3") == row["own_hash"]
+        and info.get("layout") == row["own_layout"]
+        and found.seed == 0
+        and not found.keyed
+        and found.key_domains in {"text", "none"}
+    )
+
+
 def _convert_to_own(found: Any, row: dict[str, Any]) -> BloomFilter:
     """Return the BloomFilter of the layout of ``row`` with the bits of ``found``."""
     layout, base = row["own_layout"], row["own_hash"]
     if isinstance(found, BloomFilter):
-        if (found.layout, found.hash) == (layout, base):
+        if _is_alike(found, row):
             return found
     elif getattr(found, "format", None) == row["name"] and found.key_type == _SHARED_TYPE:
         return _fill(found, layout, base)

@@ -269,19 +269,25 @@ def _read_file(
 ) -> Iterator[tuple[FilterPlace, ForeignFilter | None]]:
     with open_ranged(name) as file:
         footer, is_empty = _Footer(file, column, row_groups), True
+        left = footer.end
         for place in footer:
             is_empty = False
-            yield place, _read_filter(file, place, footer.end)
+            bloom, length = _read_filter(file, place, footer.end)
+            # Otherwise a small file could name one large filter for each of many row groups.
+            left -= length
+            if left < 0:
+                raise FormatError(f"{place}: with this filter, the filters take more bytes than the file has")
+            yield place, bloom
         if is_empty:
             footer.require_column(column)
 
 
-def _read_filter(file: RangedFile, place: FilterPlace, end: int) -> ForeignFilter | None:
-    """Return the filter of a column, which ends before byte ``end``, where the footer begins."""
+def _read_filter(file: RangedFile, place: FilterPlace, end: int) -> tuple[ForeignFilter | None, int]:
+    """Return the filter of a column, which ends before byte ``end`` of the footer, and its bytes."""
     if place.encrypted:
         raise FormatError(f"{place}: is encrypted, which is not supported")
     if place.offset is None:
-        return None
+        return None, 0
     try:
         length, data = place.length, b""
         if length is None:
@@ -290,7 +296,7 @@ def _read_filter(file: RangedFile, place: FilterPlace, end: int) -> ForeignFilte
         # One that reaches into the footer is cut short, which its length contradicts.
         length = min(length, end - place.offset)
         data = data[:length] + file.read(place.offset + len(data), max(length - len(data), 0))
-        return _core.ForeignFilter.from_foreign(data, FORMAT, key_type=place.key_type)
+        return _core.ForeignFilter.from_foreign(data, FORMAT, key_type=place.key_type), length
     except FormatError as error:
         raise FormatError(f"{place}: {error}") from None
 
@@ -324,10 +330,10 @@ def _check_row_groups(row_groups: Collection[int] | None) -> Collection[int] | N
         return None
     if isinstance(row_groups, (str, bytes)) or not hasattr(row_groups, "__iter__"):
         raise ParameterTypeError(f"row_groups must be numbers, got {type(row_groups).__name__}")
-    numbers = frozenset(row_groups)
+    numbers = list(row_groups)
     for number in numbers:
         if not isinstance(number, int):
             raise ParameterTypeError(f"row_groups must be numbers, got {type(number).__name__}")
         if number < 0:
             raise ParameterError(f"row_groups are counted from 0, got {number}")
-    return numbers
+    return frozenset(numbers)

@@ -9,7 +9,7 @@ from fullbloom import registry
 from fullbloom._core import BloomFilter
 from fullbloom.errors import FormatError, IncompatibleFilters, ParameterError, ParameterTypeError
 
-from .compatibility import check_alike
+from .compatibility import check_alike, convert
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -227,7 +227,7 @@ class Router(Generic[Name, F]):
         return union
 
     def accept(self, source: Name, advertisement: AttenuatedFilter[F]) -> None:
-        """Store an advertisement of the neighbour ``source``.
+        """Store the keys of an advertisement of the neighbour ``source``, in filters of this node's own.
 
         Raises ``ParameterError`` for a neighbour without a link and for another number of levels,
         ``IncompatibleFilters`` for filters with other parameters than the local one.
@@ -238,10 +238,10 @@ class Router(Generic[Name, F]):
                 f"an advertisement must have depth = {self._depth} levels, got {len(advertisement.levels)}"
             )
         try:
-            check_alike(self._local, advertisement.levels[0])
+            levels = [convert(self._local, level) for level in advertisement.levels]
         except IncompatibleFilters as error:
             raise IncompatibleFilters(f"the filters of {source!r} are unlike those here: {error}") from error
-        self._links[source] = advertisement
+        self._links[source] = AttenuatedFilter(levels)
 
     def accept_hashes(self, source: Name, level: int, hashes: list[int]) -> list[int]:
         """Add hashes of new keys to a level of a link; return those that changed the level.

@@ -244,6 +244,23 @@ def test_an_attenuated_filter_is_restored_from_its_bytes(seed: int) -> None:
         AttenuatedFilter.from_bytes(data, secret=secret, max_bytes=sum(each.nbytes for each in levels) - 1)
 
 
+def test_levels_beyond_the_limit_of_bytes_are_refused_wherever_the_limit_is() -> None:
+    """Also where the levels before take all of it, so that 0 bytes are left."""
+    levels = [BloomFilter(200, 0.01) for _ in range(3)]
+    data, one = AttenuatedFilter(levels).to_bytes(), levels[0].nbytes
+    for most in range(1, 3 * one):
+        with pytest.raises(FilterMemoryError, match="max_bytes"):
+            AttenuatedFilter.from_bytes(data, max_bytes=most)
+    assert len(AttenuatedFilter.from_bytes(data, max_bytes=3 * one).levels) == 3
+    with pytest.raises(FilterMemoryError, match=f"level 3 of 3 .* max_bytes = {2 * one}"):
+        AttenuatedFilter.from_bytes(data, max_bytes=2 * one)
+    for most in (0, -1):
+        with pytest.raises(ParameterError, match="max_bytes must be between 1"):
+            AttenuatedFilter.from_bytes(data, max_bytes=most)
+    with pytest.raises(ParameterError, match="pass secret="):
+        AttenuatedFilter.from_bytes(AttenuatedFilter([BloomFilter(100, secret=SECRET)]).to_bytes())
+
+
 def test_other_bytes_are_no_attenuated_filter() -> None:
     draw = random.Random(5)
     near, far = BloomFilter(100), BloomFilter(100)

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from fullbloom import registry
 from fullbloom._core import BloomFilter
-from fullbloom.errors import FormatError, IncompatibleFilters, ParameterError, ParameterTypeError
+from fullbloom.errors import (
+    FilterMemoryError,
+    FormatError,
+    IncompatibleFilters,
+    ParameterError,
+    ParameterTypeError,
+)
 
 from .compatibility import check_alike, convert
 
@@ -120,7 +126,7 @@ class AttenuatedFilter(Generic[F]):
 
         kind: class of the levels. secret: that of keyed levels. max_bytes: most bytes of cells of all levels;
         by default, only the length of ``data`` limits them. Raises ``FormatError`` for any other bytes,
-        ``FilterMemoryError`` above ``max_bytes``.
+        ``FilterMemoryError`` above ``max_bytes``, ``ParameterError`` for keyed levels without their secret.
 
         >>> from fullbloom import BloomFilter
         >>> near = BloomFilter(100)
@@ -136,9 +142,14 @@ class AttenuatedFilter(Generic[F]):
             raise FormatError("the bytes are not an attenuated filter, or one of a newer release")
         levels: list[Any] = []
         at, left = _HEAD.size, max_bytes
-        for _ in range(count):
+        for number in range(1, count + 1):
             if len(data) - at < _LENGTH.size:
                 raise FormatError(f"an attenuated filter of {count} levels is cut short")
+            if levels and left is not None and left <= 0:
+                raise FilterMemoryError(
+                    f"level {number} of {count} is above max_bytes = {max_bytes}, which the levels before it "
+                    "take; raise it if you trust the data"
+                )
             (length,) = _LENGTH.unpack_from(data, at)
             at += _LENGTH.size
             if length > len(data) - at:

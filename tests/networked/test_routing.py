@@ -303,6 +303,18 @@ def test_filters_that_count_the_ways_to_a_key_are_refused(variant: Variant) -> N
             create()
 
 
+@for_each("names", [(0, 1, 2), (None, "", ()), (False, 1.0, -1)], ids=str)
+def test_a_node_may_have_any_hashable_name(names: tuple[Any, ...]) -> None:
+    for row in itertools.permutations(names):
+        network = AttenuatedNetwork(BloomFilter(100, 1e-6), 2)
+        for name in row:
+            network.add_node(name)
+        network.connect(*itertools.pairwise(row))
+        for name in row:
+            network.add(name, [repr(name)])
+            assert [network.find(start, repr(name)).path[-1:] for start in row] == [[name]] * 3
+
+
 def test_an_advertisement_is_copied_with_the_parameters_of_the_node() -> None:
     """Two nodes that took one advertisement, or its sender, must not add to the filters of each other."""
     near, far = BloomFilter(100, strict=True), BloomFilter(100, strict=True)

@@ -14,6 +14,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pathlib import Path
 
+#: Descriptors locked by this process. A forked child inherits the descriptors, not the duty to unlock them.
+_locked: set[int] = set()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_locked.clear)
+
 
 def sync(folder: Path) -> None:
     """Wait until the names in ``folder`` are on disk, if the system can open a folder."""
@@ -37,7 +42,7 @@ def has_locks() -> bool:
 
 
 def lock(descriptor: int, *, wait: bool) -> None:
-    """Lock an open file or folder until it is closed; ``BlockingIOError`` where another has it.
+    """Lock an open file or folder until `close`; ``BlockingIOError`` where another has it.
 
     On a file system without locks it always succeeds; on a system without ``flock``, if it would wait.
     """
@@ -53,6 +58,22 @@ def lock(descriptor: int, *, wait: bool) -> None:
         raise
     except OSError:
         return
+    _locked.add(descriptor)
+
+
+def close(descriptor: int) -> None:
+    """Unlock a file or folder and close it.
+
+    Closing alone would leave it locked while a child lives that was forked under the lock, because ``flock``
+    belongs to the open file, which both share. Such a child only closes it: the lock is its parent's.
+    """
+    if descriptor in _locked:
+        import fcntl
+
+        _locked.discard(descriptor)
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+    os.close(descriptor)
 
 
 def _lock_first_byte(descriptor: int) -> None:
@@ -70,14 +91,14 @@ def _lock_first_byte(descriptor: int) -> None:
 
 
 def release(descriptor: int, path: Path) -> None:
-    """Close a locked file and delete it: first the one or first the other, as the system lets us.
+    """Unlock, close and delete a locked file: first the one or first the other, as the system lets us.
 
     Elsewhere the name goes while the lock is held, so that it is nobody else's; Windows deletes no open
     file, and so none that another has opened since.
     """
     with suppress(OSError):
         path.unlink()
-    os.close(descriptor)
+    close(descriptor)
     if not has_locks():
         with suppress(OSError):
             path.unlink()

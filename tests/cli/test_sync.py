@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import random
@@ -11,8 +12,9 @@ import tracemalloc
 import zlib
 
 import pytest
+from cases import for_each
 
-from fullbloom.compose import RatelessEncoder
+from fullbloom.compose import CharacteristicSketch, RatelessEncoder
 from fullbloom.recipes import sync
 
 
@@ -183,6 +185,56 @@ class Scripted:
             raise EOFError("the peer ended before it had said all")
         found, self.left = self.left[:count], self.left[count:]
         return found
+
+
+FOREIGN = RatelessEncoder([1, 2], secret=bytes(16)).produce(8)
+
+
+@pytest.mark.parametrize(
+    ("frames", "at_most"),
+    [
+        ([(b"s", FOREIGN)], None),
+        ([(b"c", CharacteristicSketch([1, 2], 4, secret=bytes(16)).to_bytes())], 4),
+    ],
+    ids=["symbols", "sketch"],
+)
+def test_data_under_another_secret_is_invalid_data_from_the_peer(frames, at_most):
+    """What `ask` documents is one error for all of it; each run draws a secret of its own."""
+    with pytest.raises(sync.FormatError, match="another seed or secret"):
+        sync.ask([b"a", b"b"], Scripted((b"h", b"\0"), *frames), at_most=at_most)
+
+
+@for_each("at_most", [None, 4])
+@for_each("seed", range(20))
+def test_whatever_a_peer_sends_is_a_result_or_one_of_the_documented_errors(seed, at_most):
+    """A peer that answers correctly, of whose bytes a few change."""
+    draw = random.Random(seed)
+
+    class Noisy(Scripted):
+        def write(self, data):
+            kind, payload = data[:1], data[5:]
+            if kind == b"H":
+                self.side = sync.Side([b"b", b"c"], payload[-16:])
+                hashes, options = list(self.side.by_hash), {"hashed": True, "secret": self.side.secret}
+                self.encoder = RatelessEncoder(hashes, **options)
+                self.sketch = CharacteristicSketch(hashes, 4, **options)
+            keys = [payload[at : at + 8] for at in range(0, len(payload), 8)] if kind == b"W" else []
+            lines = [self.side.by_hash[int.from_bytes(key, "little")] for key in keys]
+            name, answer = {
+                b"H": lambda: (b"h", b"\0"),
+                b"C": lambda: (b"c", self.sketch.to_bytes()),
+                b"S": lambda: (b"s", self.encoder.produce(int.from_bytes(payload, "little"))),
+                b"W": lambda: (b"l", self.side.checksum.to_bytes(8, "little") + sync.pack_lines(lines)),
+            }[kind]()
+            frame = bytearray(name + len(answer).to_bytes(4, "little") + answer)
+            if draw.random() < 0.3:
+                frame[draw.randrange(min(len(frame), 60))] ^= 1 << draw.randrange(8)
+            self.left += bytes(frame)
+
+    for _ in range(50):
+        with contextlib.suppress(sync.FormatError, EOFError):
+            done = sync.ask([b"a", b"b"], Noisy(), at_most=at_most, limit=100_000)
+            assert (done.mine, done.theirs) == ([b"a"], [b"c"])
 
 
 HELLO = (b"H", b"fullbloom sync 1" + bytes(16))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import threading
@@ -14,7 +15,9 @@ import pytest
 from support import LONG, Keys, Variant, every_variant
 
 import fullbloom
-from fullbloom.compose import WithRemovals
+from fullbloom import _folders
+from fullbloom.compose import WithRemovals, folder
+from fullbloom.service import data_folder
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork"),
@@ -189,3 +192,59 @@ def test_a_child_forked_during_a_save_keeps_no_lock_of_the_file(tmp_path: Path) 
         for child in children:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
+
+
+@contextmanager
+def lock_data_folder(home: Path) -> Iterator[None]:
+    descriptor = data_folder.lock(home)
+    try:
+        yield
+    finally:
+        data_folder.unlock(descriptor)
+
+
+@contextmanager
+def lock_file(home: Path) -> Iterator[None]:
+    """Lock a file whose name stays, as if its directory had become read-only meanwhile."""
+    descriptor = os.open(home / "lock", os.O_RDWR | os.O_CREAT)
+    _folders.lock(descriptor, wait=False)
+    try:
+        yield
+    finally:
+        _folders.release(descriptor, home / "lock" / "elsewhere")
+
+
+@pytest.mark.parametrize("lock", [folder._lock, lock_data_folder, lock_file])
+def test_a_child_forked_under_a_lock_does_not_hold_it_after_its_parent(
+    lock: Callable[[Path], contextlib.AbstractContextManager[None]], tmp_path: Path
+) -> None:
+    with lock(tmp_path):
+        child = os.fork()
+        if child == 0:
+            signal.alarm(2 * PATIENCE)
+            signal.pause()
+            os._exit(0)
+    done = threading.Event()
+
+    def lock_again() -> None:
+        with lock(tmp_path):
+            done.set()
+
+    thread = threading.Thread(target=lock_again, daemon=True)
+    try:
+        thread.start()
+        assert done.wait(timeout=PATIENCE / 4)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        thread.join(timeout=PATIENCE)
+
+
+def test_a_child_that_leaves_a_save_does_not_take_the_lock_from_its_parent(tmp_path: Path) -> None:
+    with contextlib.ExitStack() as save:
+        save.enter_context(folder._lock(tmp_path))
+        assert fork(lambda: save.close() is None) == 0
+        other = os.open(tmp_path, os.O_RDONLY)
+        with pytest.raises(BlockingIOError):
+            _folders.lock(other, wait=False)
+        os.close(other)

@@ -171,6 +171,30 @@ def test_a_neighbour_that_lies_is_an_error_with_its_rank_and_changes_nothing(
     assert caught.value.rank == 2
 
 
+@pytest.mark.filterwarnings("error::fullbloom.CapacityWarning")
+@for_each("theirs", [{"strict": True}, {"capacity": 1990}, {"capacity": 1990, "strict": True}], ids=str)
+def test_a_neighbour_does_not_decide_how_many_keys_an_element_stores(theirs: dict[str, Any]) -> None:
+    """Filters of as many bits can be merged, whatever their capacity, and whether they refuse more keys."""
+    options: dict[str, Any] = {"capacity": 2000, "fpr": 0.01}
+    stated = BloomFilter(**options | theirs)
+    assert stated.num_bits == BloomFilter(**options).num_bits
+    stated.add_hashed(hash_many(range(1990)))
+    new = [int(each) for each in hash_many(range(1990, 2000))]
+
+    class Neighbour(CountingElement):
+        def send(self, to: int, message: bytes) -> None:
+            super().send(to, message if self.messages_sent else stated.to_bytes())
+
+    def job(element: LocalElement) -> list[int]:
+        router = create_router(element.rank, {0: {1}, 1: {0}}, 1, BloomFilter(**options))
+        own: ProcessingElement = Neighbour(element) if element.rank else element
+        exchange_advertisements(own, router)
+        announce_hashes(own, router, new if element.rank else [])
+        return [len(router.rank_links(each, 1)) for each in new]
+
+    assert run_local(2, job)[0] == [1] * len(new)
+
+
 @pytest.mark.parametrize("message", [b"seven b", b"12345678" * 5])
 def test_an_announcement_of_other_bytes_or_too_many_hashes_is_refused(message: bytes) -> None:
     class Liar(CountingElement):
@@ -218,6 +242,23 @@ def test_an_attenuated_filter_is_restored_from_its_bytes(seed: int) -> None:
     assert found.to_bytes() == data
     with pytest.raises(FilterMemoryError, match="max_bytes"):
         AttenuatedFilter.from_bytes(data, secret=secret, max_bytes=sum(each.nbytes for each in levels) - 1)
+
+
+def test_levels_beyond_the_limit_of_bytes_are_refused_wherever_the_limit_is() -> None:
+    """Also where the levels before take all of it, so that 0 bytes are left."""
+    levels = [BloomFilter(200, 0.01) for _ in range(3)]
+    data, one = AttenuatedFilter(levels).to_bytes(), levels[0].nbytes
+    for most in range(1, 3 * one):
+        with pytest.raises(FilterMemoryError, match="max_bytes"):
+            AttenuatedFilter.from_bytes(data, max_bytes=most)
+    assert len(AttenuatedFilter.from_bytes(data, max_bytes=3 * one).levels) == 3
+    with pytest.raises(FilterMemoryError, match=f"level 3 of 3 .* max_bytes = {2 * one}"):
+        AttenuatedFilter.from_bytes(data, max_bytes=2 * one)
+    for most in (0, -1):
+        with pytest.raises(ParameterError, match="max_bytes must be between 1"):
+            AttenuatedFilter.from_bytes(data, max_bytes=most)
+    with pytest.raises(ParameterError, match="pass secret="):
+        AttenuatedFilter.from_bytes(AttenuatedFilter([BloomFilter(100, secret=SECRET)]).to_bytes())
 
 
 def test_other_bytes_are_no_attenuated_filter() -> None:

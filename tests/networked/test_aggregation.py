@@ -6,8 +6,10 @@ import os
 import random
 import signal
 import tracemalloc
+from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 from cases import for_each
 from networked.processes import run_processes
@@ -50,6 +52,36 @@ def test_sums_are_exact_under_changes_repeats_and_losses(seed: int) -> None:
     for node, own in zip(nodes, counted, strict=True):
         assert node.num_counted == len(own)
         assert node.total == node.value + sum(own.values())
+
+
+@for_each("given", [1, 1.0, -0.0, 0, 2**70, float(2**70)], ids=repr)
+@for_each("cast", [int, float, bool, Fraction, np.float64], ids=lambda cast: cast.__name__)
+def test_a_value_selected_as_an_equal_number_is_counted_once(given: float, cast: Any) -> None:
+    """5 and 5.0 are one value, though they are different keys of a filter."""
+    source, target = AggregationNode("source", [given, 8]), AggregationNode("target", [0])
+    for value in (given, cast(given), -given if given == 0 else given):
+        if value == given:
+            source.select(value)
+        for _ in range(2):
+            offer = Offer.from_bytes(source.offer("target").to_bytes())
+            source.confirm(Receipt.from_bytes(target.accept(offer).to_bytes()))
+    assert (target.total, target.num_counted) == (given, 1)
+    assert type(source.value) is type(given)
+
+
+def test_a_message_that_writes_numbers_otherwise_is_about_the_same_value() -> None:
+    """The JSON of another language may have 5 for 5.0 and -0.0 for 0."""
+    for given, other in ((5.0, 5), (5, 5.0), (0, -0.0), (-0.0, 0.0), (1e300, int(1e300))):
+        source, target = AggregationNode("source", [given, 8]), AggregationNode("target", [0])
+        for _ in range(3):
+            offer = source.offer("target")._replace(value=other)
+            source.confirm(target.accept(offer)._replace(value=other))
+            assert (target.total, target.num_counted) == (given, 1)
+        source.select(8)
+        receipt = target.accept(source.offer("target"))
+        source.confirm(receipt if receipt.replaced is None else receipt._replace(replaced=other))
+        assert (target.total, target.num_counted) == (8, 1)
+        assert source._offered.num_added == target._counted.num_added == 1
 
 
 @pytest.mark.parametrize("fpr", [0.3, 0.1])

@@ -268,6 +268,24 @@ def test_sizes_and_answers_that_cannot_be_are_refused() -> None:
             )
 
 
+@for_each("at", [2, 3], ids=["packet", "answer"])
+def test_a_container_under_a_secret_is_an_error_with_its_rank(at: int) -> None:
+    """A set that needs a secret is a valid file, but no packet has one."""
+    keyed = b"\1" + GolombSet.build_hashed([1, 2, 3], 0.1, capacity=3, secret=SECRET).to_bytes()
+
+    class Liar(CountingElement):
+        def send(self, to: int, message: bytes) -> None:
+            # The options and the sizes come first.
+            super().send(to, keyed if self.messages_sent == at else message)
+
+    with pytest.raises(PeerError, match="rank 1 sent an invalid packet") as caught:
+        run_local(2, lambda element: find_duplicates(Liar(element) if element.rank else element, range(100)))
+    assert caught.value.rank == 1
+    for decode in (HashPackets(3, 30).decode, decode_indexes):
+        with pytest.raises(FormatError, match="secret"):
+            decode(keyed, 10)
+
+
 @pytest.mark.usefixtures("form")
 @pytest.mark.parametrize("seed", range(20))
 def test_packets_return_what_was_put_in_and_refuse_the_rest(seed: int) -> None:

@@ -132,6 +132,21 @@ def test_a_union_that_does_not_fit_is_no_fault_of_a_peer(size: int) -> None:
         run_local(size, job)
 
 
+@pytest.mark.parametrize("size", [2, 3, 5, 7])
+def test_the_result_has_the_parameters_of_the_own_filter(size: int) -> None:
+    """Capacity and strictness are not compared, and a peer does not choose those of others."""
+
+    def job(element: LocalElement) -> tuple[int, bool, int]:
+        capacity, strict = (1990, True) if element.rank == 0 else (2000, False)
+        own = BloomFilter(capacity, 0.01, strict=strict)
+        own.update([element.rank])
+        result = replicate(element, own)
+        assert all(rank in result for rank in range(size))
+        return result.capacity, result.strict, result.num_added
+
+    assert run_local(size, job) == [(1990, True, size), *[(2000, False, size)] * (size - 1)]
+
+
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.parametrize("size", [2, 5, 8])
 def test_processes_get_the_same_filter_as_threads(size: int) -> None:

@@ -11,7 +11,7 @@ import pytest
 from cases import for_each
 from support import Variant, variants_with
 
-from fullbloom import BloomFilter, CountingBloomFilter, PrefixFilter, hash_key, theory
+from fullbloom import BloomFilter, CapacityWarning, CountingBloomFilter, PrefixFilter, hash_key, theory
 from fullbloom.compose.networked import AttenuatedFilter, AttenuatedNetwork, Router, UpdateCost
 from fullbloom.errors import IncompatibleFilters, KeyTypeError, ParameterError, ParameterTypeError
 
@@ -301,6 +301,37 @@ def test_filters_that_count_the_ways_to_a_key_are_refused(variant: Variant) -> N
     for create in (lambda: Router("here", filter_, 2), lambda: AttenuatedNetwork(filter_, 2)):
         with pytest.raises(ParameterTypeError, match="merge is a union"):
             create()
+
+
+@for_each("names", [(0, 1, 2), (None, "", ()), (False, 1.0, -1)], ids=str)
+def test_a_node_may_have_any_hashable_name(names: tuple[Any, ...]) -> None:
+    for row in itertools.permutations(names):
+        network = AttenuatedNetwork(BloomFilter(100, 1e-6), 2)
+        for name in row:
+            network.add_node(name)
+        network.connect(*itertools.pairwise(row))
+        for name in row:
+            network.add(name, [repr(name)])
+            assert [network.find(start, repr(name)).path[-1:] for start in row] == [[name]] * 3
+
+
+def test_an_advertisement_is_copied_with_the_parameters_of_the_node() -> None:
+    """Two nodes that took one advertisement, or its sender, must not add to the filters of each other."""
+    near, far = BloomFilter(100, strict=True), BloomFilter(100, strict=True)
+    near.update(["ada"])
+    far.update(["grace"])
+    sent, nodes = AttenuatedFilter([near, far]), [Router(name, BloomFilter(100), 2) for name in "ab"]
+    for node in nodes:
+        node.connect("c")
+        node.accept("c", sent)
+    hashes = [hash_key(number) for number in range(300)]
+    for node in nodes:
+        for level in (0, 1):
+            with pytest.warns(CapacityWarning):
+                assert len(node.accept_hashes("c", level, hashes)) > len(hashes) / 2
+        assert [node.rank_links(hash_key(key), hops=1) for key in ("ada", 7)] == [["c"], ["c"]]
+        assert node.rank_links(hash_key("grace"), hops=2) == ["c"]
+    assert (near.num_added, far.num_added) == (1, 1)
 
 
 def test_keyed_filters_route_too() -> None:

@@ -116,7 +116,7 @@ def _lock(home: Path) -> Iterator[None]:
         _folders.lock(descriptor, wait=True)
         yield
     finally:
-        os.close(descriptor)
+        _folders.close(descriptor)
 
 
 def _write(path: Path, text: str) -> None:

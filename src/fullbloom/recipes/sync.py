@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from fullbloom import _core
-from fullbloom.errors import FilterFull, FormatError, ParameterError
+from fullbloom.errors import FilterFull, FormatError, IncompatibleFilters, ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -134,6 +134,8 @@ def ask(
         except FilterFull:
             text = f"{before:,} symbols do not separate the sets; raise the limit of {limit:,} bytes"
             raise FormatError(text) from None
+        except IncompatibleFilters:
+            raise _of_another_secret("symbols") from None
         if decoder.symbols == before:
             raise FormatError("the peer sent no symbols where some were requested")
     here, there, _ = decoder.decoded() if found is None else found
@@ -157,8 +159,16 @@ def _compare_sketches(side: Side, peer: _Peer, at_most: int) -> _core.SetDiffere
     peer.send(b"C", at_most.to_bytes(4, "little"))
     sketch = peer.receive(b"c", _SKETCH_HEAD + (at_most + _BEYOND) * _HASH)
     own = _core.CharacteristicSketch(list(side.by_hash), at_most, hashed=True, secret=side.secret)
-    found = own.differences(sketch)
+    try:
+        found = own.differences(sketch)
+    except IncompatibleFilters:
+        raise _of_another_secret("a sketch") from None
     return found if found.complete else None
+
+
+def _of_another_secret(data: str) -> FormatError:
+    """Return the error for ``data`` that does not use the secret which this run has drawn and sent."""
+    return FormatError(f"the peer sent {data} under another seed or secret than it received; run it again")
 
 
 def _send_sketch(side: Side, peer: _Peer, expected: int) -> None:

@@ -37,6 +37,11 @@ def lock(folder: Path) -> int:
     return descriptor
 
 
+def unlock(descriptor: int) -> None:
+    """Unlock a folder that `lock` locked."""
+    _folders.close(descriptor)
+
+
 def remove_unfinished_backups(folder: Path) -> list[Path]:
     """Remove the folders that a process left which was killed during a backup; return their paths.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +61,7 @@ class Engine:
 
     def close(self) -> None:
         """Unlock the folder."""
-        os.close(self._lock)
+        data_folder.unlock(self._lock)
 
 
 _DIGITS = bytes(49 if number else 48 for number in range(256))

@@ -91,7 +91,8 @@ class AggregationNode:
     """A node that offers its value to others and sums the values offered to it, each node once.
 
     name: identifies the node to all others. values: its possible values, up to 1e300; the first is selected.
-    capacity: nodes that it exchanges values with. fpr: of both filters at that number.
+    Equal numbers, such as 5 and 5.0, are one value. capacity: nodes that it exchanges values with. fpr: of
+    both filters at that number.
 
     Two counting filters replace the lists of nodes: *counted* holds (node, value) of each value in the sum,
     *offered* holds (node, value) of each offer of this node. A value counts as known only if both sides say
@@ -171,13 +172,14 @@ class AggregationNode:
         """Change the own value; raise ``ParameterError`` unless it is among those given at construction."""
         if value not in self._values:
             raise ParameterError(f"value must be one of the {len(self._values)} given, got {value!r}")
-        self._value = value
+        # The node's own object: an equal one, such as True for 1, may not be a number of JSON.
+        self._value = self._values[self._values.index(value)]
 
     def offer(self, to: str) -> Offer:
         """Return the own value for node ``to``, and record that it was offered."""
-        earlier = tuple(value for value in self._values if (to, value) in self._offered)
+        earlier = tuple(value for value in self._values if _key(to, value) in self._offered)
         # Record it before it is sent: what the receiver counts must be in the filter even without a receipt.
-        self._offered.add((to, self._value))
+        self._offered.add(_key(to, self._value))
         return Offer(self.name, to, self._value, earlier)
 
     def accept(self, offer: Offer) -> Receipt:
@@ -187,15 +189,15 @@ class AggregationNode:
         """
         if offer.target != self.name:
             raise ParameterError(f"an offer for {self.name!r} was due, got one for {offer.target!r}")
-        counted = [value for value in offer.earlier if (offer.source, value) in self._counted]
+        counted = [value for value in offer.earlier if _key(offer.source, value) in self._counted]
         if offer.value in counted:
             return Receipt(self.name, offer.source, offer.value, None, is_new=False)
         replaced = counted[0] if counted else None
         if replaced is not None:
-            self._counted.discard((offer.source, replaced))
+            self._counted.discard(_key(offer.source, replaced))
             self._sum -= replaced
             self._num_counted -= 1
-        self._counted.add((offer.source, offer.value))
+        self._counted.add(_key(offer.source, offer.value))
         self._sum += offer.value
         self._num_counted += 1
         return Receipt(self.name, offer.source, offer.value, replaced, is_new=True)
@@ -206,9 +208,17 @@ class AggregationNode:
             raise ParameterError(f"a receipt for {self.name!r} was due, got one for {receipt.target!r}")
         if not receipt.is_new:
             # The first offer of this value is recorded already.
-            self._offered.discard((receipt.source, receipt.value))
+            self._offered.discard(_key(receipt.source, receipt.value))
         elif receipt.replaced is not None:
-            self._offered.discard((receipt.source, receipt.replaced))
+            self._offered.discard(_key(receipt.source, receipt.replaced))
+
+
+def _key(name: str, value: Number) -> tuple[str, Number]:
+    """Return the key of a node's value in a filter, the same for equal numbers.
+
+    For a filter, 5 and 5.0 are two keys; for ``==``, and in the JSON of other languages, they are one value.
+    """
+    return name, int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def exchange_values(element: ProcessingElement, node: AggregationNode, peer: int, name: str) -> None:

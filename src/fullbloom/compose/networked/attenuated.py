@@ -7,9 +7,15 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from fullbloom import registry
 from fullbloom._core import BloomFilter
-from fullbloom.errors import FormatError, IncompatibleFilters, ParameterError, ParameterTypeError
+from fullbloom.errors import (
+    FilterMemoryError,
+    FormatError,
+    IncompatibleFilters,
+    ParameterError,
+    ParameterTypeError,
+)
 
-from .compatibility import check_alike
+from .compatibility import check_alike, convert
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -120,7 +126,7 @@ class AttenuatedFilter(Generic[F]):
 
         kind: class of the levels. secret: that of keyed levels. max_bytes: most bytes of cells of all levels;
         by default, only the length of ``data`` limits them. Raises ``FormatError`` for any other bytes,
-        ``FilterMemoryError`` above ``max_bytes``.
+        ``FilterMemoryError`` above ``max_bytes``, ``ParameterError`` for keyed levels without their secret.
 
         >>> from fullbloom import BloomFilter
         >>> near = BloomFilter(100)
@@ -136,9 +142,14 @@ class AttenuatedFilter(Generic[F]):
             raise FormatError("the bytes are not an attenuated filter, or one of a newer release")
         levels: list[Any] = []
         at, left = _HEAD.size, max_bytes
-        for _ in range(count):
+        for number in range(1, count + 1):
             if len(data) - at < _LENGTH.size:
                 raise FormatError(f"an attenuated filter of {count} levels is cut short")
+            if levels and left is not None and left <= 0:
+                raise FilterMemoryError(
+                    f"level {number} of {count} is above max_bytes = {max_bytes}, which the levels before it "
+                    "take; raise it if you trust the data"
+                )
             (length,) = _LENGTH.unpack_from(data, at)
             at += _LENGTH.size
             if length > len(data) - at:
@@ -227,7 +238,7 @@ class Router(Generic[Name, F]):
         return union
 
     def accept(self, source: Name, advertisement: AttenuatedFilter[F]) -> None:
-        """Store an advertisement of the neighbour ``source``.
+        """Store the keys of an advertisement of the neighbour ``source``, in filters of this node's own.
 
         Raises ``ParameterError`` for a neighbour without a link and for another number of levels,
         ``IncompatibleFilters`` for filters with other parameters than the local one.
@@ -238,10 +249,10 @@ class Router(Generic[Name, F]):
                 f"an advertisement must have depth = {self._depth} levels, got {len(advertisement.levels)}"
             )
         try:
-            check_alike(self._local, advertisement.levels[0])
+            levels = [convert(self._local, level) for level in advertisement.levels]
         except IncompatibleFilters as error:
             raise IncompatibleFilters(f"the filters of {source!r} are unlike those here: {error}") from error
-        self._links[source] = advertisement
+        self._links[source] = AttenuatedFilter(levels)
 
     def accept_hashes(self, source: Name, level: int, hashes: list[int]) -> list[int]:
         """Add hashes of new keys to a level of a link; return those that changed the level.

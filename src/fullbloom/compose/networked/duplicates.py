@@ -10,7 +10,14 @@ from itertools import chain, compress, pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from fullbloom._core import hash_key, hash_many
-from fullbloom.errors import FormatError, KeyTypeError, ParameterError, ParameterTypeError, PeerError
+from fullbloom.errors import (
+    FormatError,
+    FullbloomError,
+    KeyTypeError,
+    ParameterError,
+    ParameterTypeError,
+    PeerError,
+)
 
 from .element import CountingElement
 from .key_bytes import decode_keys, encode_key, encode_keys
@@ -305,7 +312,7 @@ def _decode(decode: Callable[[bytes], T], source: int, message: bytes) -> T:
     """Decode a message; raise ``PeerError`` for its sender if it is invalid."""
     try:
         return decode(message)
-    except FormatError as error:
+    except FullbloomError as error:
         raise PeerError(source, f"sent an invalid packet: {error}") from error
 
 

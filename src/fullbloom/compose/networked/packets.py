@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fullbloom._core import GolombSet
-from fullbloom.errors import FormatError
+from fullbloom.errors import FormatError, FullbloomError
 
 from .rice import MOST_VALUES, choose_rice_bits, decode_list, encode_list
 
@@ -67,7 +67,7 @@ class HashPackets:
             return []
         if _read_form(packet, _CONTAINER) == 0:
             return decode_list(packet[1:], self._universe, most)
-        values = GolombSet.from_bytes(packet[1:])
+        values = _read_container(packet[1:])
         if values.num_added > most:
             raise FormatError(f"a packet of at most {most} hashes was due, got one of {values.num_added}")
         if (values.capacity, values.universe) != (self._capacity, self._universe):
@@ -100,7 +100,7 @@ def decode_indexes(message: bytes, count: int) -> list[int]:
         return []
     form = _read_form(message, _CONTAINER | _OMITTED)
     if form & _CONTAINER:
-        packed = GolombSet.from_bytes(message[1:])
+        packed = _read_container(message[1:])
         if packed.num_added > count:
             raise FormatError(f"{packed.num_added} indexes cannot all be below {count}")
         listed = list(packed.values())
@@ -119,6 +119,16 @@ def _read_form(message: bytes, allowed: int) -> int:
     if message[0] & ~allowed:
         raise FormatError(f"a packet must start with a byte up to {allowed}, got {message[0]}")
     return message[0]
+
+
+def _read_container(data: bytes) -> GolombSet:
+    """Return the set in ``data``; raise ``FormatError`` for any other bytes, and for a set under a secret."""
+    try:
+        return GolombSet.from_bytes(data)
+    except FormatError:
+        raise
+    except FullbloomError as error:
+        raise FormatError(f"the container cannot be read: {error}") from error
 
 
 def _build_container(indexes: Sequence[int], count: int) -> bytes:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from fullbloom.errors import FilterFull, FullbloomError, ParameterError, PeerError
 
-from .compatibility import check_alike
+from .compatibility import convert
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,8 +79,7 @@ def replicate(
         union = _receive(element, rank - core, result, options)
         # The union holds the own keys already: merged with them, a table would hold each twice.
         with _blame(rank - core):
-            check_alike(result, union)
-        return union
+            return convert(result, union)
     folded = rank + core < element.size
     if folded:
         _merge(element, rank + core, result, options)

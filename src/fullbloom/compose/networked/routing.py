@@ -151,10 +151,11 @@ class AttenuatedNetwork(Generic[F]):
         new = router.local.add_hashed(hashes)
         fresh = [hashed for hashed, is_new in zip(hashes, new, strict=True) if is_new]
         cost = UpdateCost(0, 0)
-        # Each item: a node, the neighbour to leave out, and the hashes that are new at this distance.
-        senders: list[tuple[Hashable, Hashable | None, list[int]]] = [(name, None, fresh)]
+        # Each item: a node, the neighbour to leave out, and the hashes that are new at this distance. The
+        # first leaves out none: no node is its own neighbour, but one may have any other name, even None.
+        senders: list[tuple[Hashable, Hashable, list[int]]] = [(name, name, fresh)]
         for level in range(self._depth):
-            receivers: list[tuple[Hashable, Hashable | None, list[int]]] = []
+            receivers: list[tuple[Hashable, Hashable, list[int]]] = []
             for sender, origin, part in senders:
                 for neighbour in self._routers[sender].links if part else ():
                     if neighbour != origin:

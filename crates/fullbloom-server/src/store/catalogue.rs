@@ -318,10 +318,9 @@ impl Store {
     /// Inserts an entry, returning the one it replaced.
     pub(super) fn insert_entry(&self, entry: Arc<Entry>) -> Option<Arc<Entry>> {
         entry.share(&self.cells);
-        self.cells.add(entry.counted_bytes.load(Ordering::Relaxed));
         let before = self.names.write().insert(entry);
         if let Some(before) = &before {
-            self.cells.remove(before.counted_bytes.load(Ordering::Relaxed));
+            before.account.leave();
         }
         self.epoch.fetch_add(1, Ordering::Release);
         before
@@ -329,7 +328,7 @@ impl Store {
 
     pub(super) fn remove_entry(&self, name: &str) -> Option<Arc<Entry>> {
         let entry = self.names.write().remove(name)?;
-        self.cells.remove(entry.counted_bytes.load(Ordering::Relaxed));
+        entry.account.leave();
         self.epoch.fetch_add(1, Ordering::Release);
         Some(entry)
     }
@@ -437,7 +436,7 @@ impl Store {
         entry.rename(to);
         let before = names.insert(entry);
         if let Some(before) = &before {
-            self.cells.remove(before.counted_bytes.load(Ordering::Relaxed));
+            before.account.leave();
         }
         self.epoch.fetch_add(1, Ordering::Release);
         before

@@ -23,7 +23,7 @@ use crate::log::Record;
 const NAME: usize = 128;
 
 /// Validates a name: 1 to 128 of A-Z a-z 0-9 . _ : - { }. Clients of clusters put tags in braces.
-pub(super) fn check_name(name: &[u8]) -> Result<&str> {
+pub(crate) fn check_name(name: &[u8]) -> Result<&str> {
     let plain = |&b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b':' | b'-' | b'{' | b'}');
     if name.is_empty() || name.len() > NAME || !name.iter().all(plain) {
         return Err(Fault::invalid("a name is 1 to 128 of A-Z a-z 0-9 . _ : - { }"));

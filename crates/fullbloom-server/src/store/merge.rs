@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use super::cells::Account;
 use super::entry::{Place, SMALL};
 use super::files::NewFile;
-use super::journal::Run;
+use super::journal::Runs;
 use super::slices::FilterCopy;
 use super::{Entry, Lsn, Store, Target};
 use crate::blocking::run_blocking;
@@ -54,22 +54,21 @@ impl Store {
             Err(_) => source.with_whole(|source| merged.merge(source))?,
         }
         let mut file = self.write_new(entry.id, merged.as_ref())?;
-        let mut added: Vec<Run> = Vec::new();
+        let mut added = Runs::default();
         for _ in 0..ROUNDS {
             let Some(runs) = journal.take_added() else { return Ok(None) };
-            let words: usize = runs.iter().map(|(_, words)| words.len()).sum();
             if !add_runs(merged.as_mut(), &runs) {
                 return Ok(None);
             }
-            added.extend(runs);
-            if words <= FEW {
+            added.extend(&runs);
+            if runs.words().len() <= FEW {
                 break;
             }
         }
         let _names = self.lock_catalogue();
         let mut filter = entry.write();
         match journal.take_added() {
-            Some(runs) if add_runs(merged.as_mut(), &runs) => added.extend(runs),
+            Some(runs) if add_runs(merged.as_mut(), &runs) => added.extend(&runs),
             _ => return Ok(None),
         }
         let (lsn, before) = self.replace(entry, &mut filter, (merged, growth), &mut file, &added)?;
@@ -94,7 +93,7 @@ impl Store {
         let mut file = self.write_new(entry.id, merged.as_ref())?;
         let _names = self.lock_catalogue();
         let (mut filter, _long) = steady.upgrade();
-        let (lsn, before) = self.replace(entry, &mut filter, (merged, growth), &mut file, &[])?;
+        let (lsn, before) = self.replace(entry, &mut filter, (merged, growth), &mut file, &Runs::default())?;
         drop(filter);
         drop(before);
         Ok(lsn)
@@ -118,12 +117,12 @@ impl Store {
         filter: &mut Box<dyn Kind>,
         (mut merged, growth): (Box<dyn Kind>, Arc<Account>),
         file: &mut Option<NewFile<'_>>,
-        added: &[Run],
+        added: &Runs,
     ) -> Result<(Lsn, Box<dyn Kind>)> {
         let number = file.as_ref().map_or(0, |file| file.number);
         self.reach("change.applied")?;
         let mut records = vec![Record::Replaced { id: entry.id, file: number }];
-        let adds = added.iter().map(|(domains, hashes)| Record::Add { id: entry.id, domains: *domains, hashes });
+        let adds = added.iter().map(|(domains, hashes)| Record::Add { id: entry.id, domains, hashes });
         records.extend(adds);
         let first = self.log.append_all(&records)?;
         if let Some(file) = file {
@@ -141,7 +140,7 @@ impl Store {
 }
 
 /// Adds keys as replay will; false if one is refused.
-fn add_runs(filter: &mut dyn Kind, runs: &[Run]) -> bool {
+fn add_runs(filter: &mut dyn Kind, runs: &Runs) -> bool {
     runs.iter()
-        .all(|(domains, words)| add_recorded(filter, *domains, words.len(), |filter| filter.add(words, None)).is_ok())
+        .all(|(domains, words)| add_recorded(filter, domains, words.len(), |filter| filter.add(words, None)).is_ok())
 }

@@ -267,3 +267,25 @@ def test_abandoned_dumps_are_limited(start):
     at, _ = client.execute_command("BF.SCANDUMP", "left", begun[7])
     assert client.execute_command("BF.SCANDUMP", "left", at) == [0, b""]
     assert client.execute_command("BF.SCANDUMP", "left", 0)[0] == begun[7]
+
+
+def test_loads_in_progress_are_limited_and_invalid_names_are_refused(start):
+    service = start()
+    client = service.client()
+    client.execute_command("BLOOM.CREATE", "s", "KIND", "bloom", "capacity", 1000)
+    client.execute_command("BF.ADD", "s", "key")
+    (at, head), (then, piece) = pieces([client], "BF", "s")
+    for name in ("", "a b", "x" * 129, "x" * (8 << 20)):
+        with pytest.raises(redis.ResponseError, match="a name is 1 to 128"):
+            client.execute_command("BF.LOADCHUNK", name, at, head)
+    with pytest.raises(redis.ResponseError, match=BAD):
+        client.execute_command("BF.LOADCHUNK", "long", at, head + b" a=1" * (16 << 10))
+    held = int(client.info("memory")["clients_memory"])
+    for number in range(255):
+        client.execute_command("BF.LOADCHUNK", f"n{number}", at, head)
+    assert int(client.info("memory")["clients_memory"]) - held == 255 << 10
+    with pytest.raises(redis.ResponseError, match="255 loads are in progress, the maximum"):
+        client.execute_command("BF.LOADCHUNK", "more", at, head)
+    client.execute_command("BF.LOADCHUNK", "n7", then, piece)
+    assert client.execute_command("BF.EXISTS", "n7", "key") == 1
+    client.execute_command("BF.LOADCHUNK", "more", at, head)

@@ -15,10 +15,15 @@ use super::error::{CommandError, CommandResult};
 use crate::budget::{Budget, Reservation};
 use crate::fault::Fault;
 use crate::kind::Settings;
-use crate::store::Snapshot;
+use crate::store::{Snapshot, check_name};
 
 /// The most dumps at a time, so that their numbers have 8 bits.
 const DUMPS: i64 = 255;
+/// The most filters that are received at a time.
+const LOADS: usize = 255;
+/// The bytes charged for a filter of which only the head has arrived: a name of 128 bytes, up to eight notes of 16
+/// bytes, a client and the rest of [`Incoming`].
+const EMPTY: u64 = 1 << 10;
 /// The bits of a chunk's number that hold its offset.
 const PLACE: u32 = 44;
 /// A transfer without a chunk for this long is dropped.
@@ -38,7 +43,7 @@ pub(super) struct Incoming {
     pub(super) bytes: Vec<u8>,
     total: usize,
     used: Instant,
-    /// The memory charged for the bytes received, not for the length stated.
+    /// The memory charged for the head and the bytes received, not for the length stated.
     held: Reservation,
     /// The clients that sent chunks. When the last of them disconnects, the transfer is dropped.
     clients: HashSet<u64>,
@@ -66,7 +71,7 @@ impl Incoming {
         let wanted = self.bytes.len() + piece;
         if wanted > self.bytes.capacity() {
             let all = wanted.saturating_add(wanted / 4).min(self.total);
-            self.held.set(all as u64)?;
+            self.held.set(EMPTY + all as u64)?;
             self.bytes.reserve_exact(all - self.bytes.len());
         }
         Ok(())
@@ -119,7 +124,7 @@ impl Transfers {
         Some((number + (range.end - range.start) as i64, file, range))
     }
 
-    /// Begins to receive a filter from a client, in place of any transfer under the same name.
+    /// Begins to receive a filter from a client, in place of any transfer under the same name. A fault changes nothing.
     pub(super) fn begin_incoming(
         &self,
         name: &[u8],
@@ -127,13 +132,23 @@ impl Transfers {
         total: u64,
         client: u64,
         budget: &Arc<Budget>,
-    ) {
-        self.sweep();
-        let (bytes, used, held) = (Vec::new(), Instant::now(), budget.empty());
-        let filter = Incoming { settings, bytes, total: total as usize, used, held, clients: HashSet::from([client]) };
-        let mut all = self.all.lock();
-        all.incoming.insert(name.to_vec(), filter);
-        self.incoming.store(all.incoming.len(), Ordering::Release);
+    ) -> CommandResult {
+        check_name(name)?;
+        let held = budget.take(EMPTY)?;
+        // Outside the lock, because the old transfer may have much memory to free.
+        let _before = {
+            let mut all = self.all.lock();
+            all.sweep();
+            if all.incoming.len() >= LOADS && !all.incoming.contains_key(name) {
+                return Err(CommandError::new(format!("ERR {LOADS} loads are in progress, the maximum")));
+            }
+            let (bytes, used, clients) = (Vec::new(), Instant::now(), HashSet::from([client]));
+            let filter = Incoming { settings, bytes, total: total as usize, used, held, clients };
+            let before = all.incoming.insert(name.to_vec(), filter);
+            self.incoming.store(all.incoming.len(), Ordering::Release);
+            before
+        };
+        Ok(())
     }
 
     /// Receives a chunk from a client; returns the filter once it is complete.
@@ -176,5 +191,75 @@ impl Transfers {
     /// True if this is the number of a head.
     pub(super) fn is_head(number: i64) -> bool {
         number > 0 && offset_of(number) == 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kind::Spec;
+
+    fn begin(transfers: &Transfers, name: &[u8], client: u64, budget: &Arc<Budget>) -> Result<(), String> {
+        refusal(transfers.begin_incoming(name, Settings::of(Spec::default()), 1 << 20, client, budget))
+    }
+
+    fn refusal<T>(done: CommandResult<T>) -> Result<T, String> {
+        done.map_err(|error| match error {
+            CommandError::Refused(text) => text.into_owned(),
+            _ => unreachable!("a transfer waits for nothing"),
+        })
+    }
+
+    #[test]
+    fn a_load_under_an_invalid_name_is_refused_and_nothing_is_held() {
+        let (transfers, budget) = (Transfers::default(), Budget::new(1 << 30));
+        for name in [&b""[..], b"a b", &[b'x'; 129], &vec![b'x'; 8 << 20]] {
+            assert!(begin(&transfers, name, 1, &budget).is_err_and(|text| text.contains("a name is 1 to 128")));
+        }
+        assert_eq!((transfers.all.lock().incoming.len(), budget.peak()), (0, 0));
+    }
+
+    #[test]
+    fn loads_in_progress_are_limited_and_their_end_makes_room() -> Result<(), String> {
+        let (transfers, budget) = (Transfers::default(), Budget::new(1 << 30));
+        for number in 0..LOADS {
+            begin(&transfers, format!("n{number}").as_bytes(), 1 + number as u64 % 2, &budget)?;
+        }
+        let full = |text: String| text == "ERR 255 loads are in progress, the maximum";
+        assert!(begin(&transfers, b"more", 3, &budget).is_err_and(full));
+        // Another start of a load takes the place of the first.
+        begin(&transfers, b"n7", 1, &budget)?;
+        assert!(begin(&transfers, b"more", 3, &budget).is_err_and(full));
+        transfers.forget(2);
+        begin(&transfers, b"more", 3, &budget)?;
+        let before = Instant::now().checked_sub(TIMEOUT + Duration::from_secs(1));
+        let Some(before) = before else { return Ok(()) };
+        transfers.all.lock().incoming.values_mut().for_each(|filter| filter.used = before);
+        begin(&transfers, b"new", 3, &budget)?;
+        assert_eq!(transfers.all.lock().incoming.len(), 1);
+        Ok(())
+    }
+
+    #[test]
+    fn a_load_is_charged_from_its_head_until_its_end() -> Result<(), String> {
+        let (transfers, budget) = (Transfers::default(), Budget::new(100 << 10));
+        begin(&transfers, &[b'x'; 128], 1, &budget)?;
+        let head = budget.used();
+        assert!(head >= (128 + size_of::<Incoming>()) as u64);
+        let number = |end: i64| (1 << PLACE) + 1 + end;
+        let piece = [7; 1000];
+        refusal(transfers.receive(&[b'x'; 128], number(1000), &piece, 1))?;
+        assert!(budget.used() >= head + 1000);
+        begin(&transfers, &[b'x'; 128], 1, &budget)?;
+        assert_eq!(budget.used(), head);
+        // Without memory, neither is a load begun nor the one in progress lost.
+        let others = (100 << 10) - head;
+        let held = budget.take(others).map_err(|fault| fault.text)?;
+        assert!(begin(&transfers, b"y", 1, &budget).is_err_and(|text| text.starts_with("OOM")));
+        drop(held);
+        refusal(transfers.receive(&[b'x'; 128], number(1000), &piece, 1))?;
+        transfers.forget(1);
+        assert_eq!(budget.used(), 0);
+        Ok(())
     }
 }

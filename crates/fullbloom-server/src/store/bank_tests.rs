@@ -3,6 +3,7 @@
 use super::tests::{Draws, copy_folder, open_store, run_beside, temporary, visible_state};
 use super::*;
 use crate::fault::{Code, Result};
+use crate::fault_points::{Action, ENOSPC, arm};
 use crate::kind::Spec;
 
 fn bank(capacity: u64, options: &[(&str, &str)]) -> Settings {
@@ -255,5 +256,90 @@ fn any_bytes_in_place_of_a_bank_are_refused_or_are_a_bank_that_works() -> Result
             assert!(!again.keying.is_pairs() || count_found(&again, &words) == 50);
         }
     }
+    Ok(())
+}
+
+/// Two banks of `owners` owners each, no owner in both.
+fn two_banks(store: &Store, owners: u64, options: &[(&str, &str)]) -> Result<(Arc<Entry>, Arc<Entry>)> {
+    let [one, other] = [0, owners].map(|first| {
+        let words: Vec<u64> = (first..first + owners).flat_map(|owner| [Draws(owner).next(), 7]).collect();
+        let (entry, _) = store.create(first.to_string().as_bytes(), bank(20, options))?;
+        add(store, &entry, &words).map(|()| entry)
+    });
+    Ok((one?, other?))
+}
+
+#[test]
+fn a_merge_that_fails_leaves_no_bytes_counted() -> Result<()> {
+    // Below and above the size from which a merge runs beside added keys.
+    for owners in [30, 3000] {
+        let folder = temporary();
+        let store = open_store(folder.path())?;
+        let (entry, other) = two_banks(&store, owners, &[("max_owners", &(owners + 9).to_string())])?;
+        assert_eq!(entry.nbytes() > entry::SMALL, owners == 3000);
+        let before = (store.nbytes(), entry.nbytes());
+        for _ in 0..4 {
+            assert!(store.merge(&entry, &other).is_err_and(|fault| fault.code == Code::Full));
+            assert_eq!((store.nbytes(), entry.nbytes()), before, "{owners}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_merge_without_space_on_the_disk_leaves_no_bytes_counted() -> Result<()> {
+    for owners in [30, 3000] {
+        let folder = temporary();
+        let store = open_store(folder.path())?;
+        let (entry, other) = two_banks(&store, owners, &[])?;
+        let before = (store.nbytes(), entry.nbytes());
+        for point in ["file.create", "file.written"] {
+            let full = arm(folder.path(), point, 0, Action::Fail(ENOSPC));
+            assert!(store.merge(&entry, &other).is_err(), "{point}");
+            assert_eq!((store.nbytes(), entry.nbytes()), before, "{owners} {point}");
+            drop(full);
+        }
+        store.merge(&entry, &other)?;
+        assert_eq!(store.nbytes(), entry.read().nbytes() + other.read().nbytes());
+        assert!(entry.nbytes() > before.1);
+    }
+    Ok(())
+}
+
+#[test]
+fn changes_of_a_dropped_filter_leave_no_bytes_counted() -> Result<()> {
+    for owners in [30, 3000] {
+        let folder = temporary();
+        let store = open_store(folder.path())?;
+        let (entry, other) = two_banks(&store, owners, &[])?;
+        store.drop_entry(&entry)?;
+        assert_eq!(store.nbytes(), other.nbytes());
+        // A client that found it before.
+        add(&store, &entry, &draw(&mut Draws(9), 1 << 40, 100))?;
+        assert_eq!(store.nbytes(), other.nbytes(), "{owners}");
+        store.merge(&entry, &other)?;
+        assert_eq!(store.nbytes(), other.nbytes(), "{owners}");
+        store.clear(&entry)?;
+        drop(entry);
+        assert_eq!(store.nbytes(), other.nbytes(), "{owners}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_merged_filter_stays_within_the_limit_of_all_filters_after_a_restart() -> Result<()> {
+    let folder = temporary();
+    let nbytes = {
+        let store = open_store(folder.path())?;
+        let (entry, other) = two_banks(&store, 300, &[])?;
+        store.merge(&entry, &other)?;
+        store.nbytes()
+    };
+    let limits = Limits { total_bytes: nbytes + (10 << 10), ..Limits::default() };
+    let store = Store::open(Options { folder: Some(folder.path().into()), limits, ..Options::default() })?;
+    let (entry, mut draws) = (store.get(b"0")?, Draws(7));
+    let fault = (0..1000).find_map(|_| add(&store, &entry, &draw(&mut draws, 1 << 40, 1)).err());
+    assert!(fault.is_some_and(|fault| fault.code == Code::Limit));
+    assert!(store.nbytes() > nbytes && store.nbytes() <= nbytes + (10 << 10));
     Ok(())
 }

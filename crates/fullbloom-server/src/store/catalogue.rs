@@ -23,7 +23,7 @@ use crate::log::Record;
 const NAME: usize = 128;
 
 /// Validates a name: 1 to 128 of A-Z a-z 0-9 . _ : - { }. Clients of clusters put tags in braces.
-pub(super) fn check_name(name: &[u8]) -> Result<&str> {
+pub(crate) fn check_name(name: &[u8]) -> Result<&str> {
     let plain = |&b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b':' | b'-' | b'{' | b'}');
     if name.is_empty() || name.len() > NAME || !name.iter().all(plain) {
         return Err(Fault::invalid("a name is 1 to 128 of A-Z a-z 0-9 . _ : - { }"));
@@ -318,10 +318,9 @@ impl Store {
     /// Inserts an entry, returning the one it replaced.
     pub(super) fn insert_entry(&self, entry: Arc<Entry>) -> Option<Arc<Entry>> {
         entry.share(&self.cells);
-        self.cells.add(entry.counted_bytes.load(Ordering::Relaxed));
         let before = self.names.write().insert(entry);
         if let Some(before) = &before {
-            self.cells.remove(before.counted_bytes.load(Ordering::Relaxed));
+            before.account.leave();
         }
         self.epoch.fetch_add(1, Ordering::Release);
         before
@@ -329,7 +328,7 @@ impl Store {
 
     pub(super) fn remove_entry(&self, name: &str) -> Option<Arc<Entry>> {
         let entry = self.names.write().remove(name)?;
-        self.cells.remove(entry.counted_bytes.load(Ordering::Relaxed));
+        entry.account.leave();
         self.epoch.fetch_add(1, Ordering::Release);
         Some(entry)
     }
@@ -437,7 +436,7 @@ impl Store {
         entry.rename(to);
         let before = names.insert(entry);
         if let Some(before) = &before {
-            self.cells.remove(before.counted_bytes.load(Ordering::Relaxed));
+            before.account.leave();
         }
         self.epoch.fetch_add(1, Ordering::Release);
         before

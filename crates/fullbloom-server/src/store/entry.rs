@@ -22,7 +22,7 @@ use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockUpgradableReadGuard, RwL
 use tokio::sync::Notify;
 
 use super::Snapshot;
-use super::cells::Cells;
+use super::cells::{Account, Cells};
 use super::journal::Journals;
 use super::stats::{Cached, FilterStats};
 use crate::blocking::run_blocking;
@@ -95,8 +95,8 @@ pub struct Entry {
     filter: RwLock<Box<dyn Kind>>,
     /// When it expires, in milliseconds since 1970; 0 means never.
     expires: AtomicU64,
-    /// The bytes of cells that the store counts for it.
-    pub(super) counted_bytes: Arc<AtomicU64>,
+    /// The bytes of its cells.
+    pub(super) account: Arc<Account>,
     /// The number of the last log record that changed it.
     pub(super) lsn: AtomicU64,
     /// The number of the last record that its copy on disk includes, and the place of that copy.
@@ -211,7 +211,7 @@ impl Entry {
             texts_looked_up: AtomicBool::new(false),
             keying: filter.keying(),
             name: RwLock::new(name.into()),
-            counted_bytes: Arc::new(AtomicU64::new(filter.nbytes())),
+            account: Account::new(filter.nbytes()),
             filter: RwLock::new(filter),
             expires: AtomicU64::new(0),
             lsn: AtomicU64::new(0),
@@ -317,9 +317,11 @@ impl Entry {
         self.texts_looked_up.load(Ordering::Relaxed)
     }
 
-    /// Charges its growth to the bytes of all filters.
+    /// Counts its bytes, and its growth, with those of all filters.
     pub(super) fn share(&self, cells: &Cells) {
-        self.write().share(cells.share_of(&self.counted_bytes));
+        let mut filter = self.write();
+        filter.share(self.account.clone());
+        self.account.join(cells);
     }
 
     pub(super) fn begin_task<'a>(&'a self, count: &'a AtomicUsize) -> TaskGuard<'a> {
@@ -430,6 +432,6 @@ impl Entry {
 
     /// The bytes of its cells.
     pub fn nbytes(&self) -> u64 {
-        self.counted_bytes.load(Ordering::Relaxed)
+        self.account.nbytes()
     }
 }

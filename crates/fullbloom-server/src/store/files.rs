@@ -162,7 +162,7 @@ impl<'a> FileWriter<'a> {
     /// Writes a filter in its current state: from a copy if there is memory for one, so that changes do not wait for
     /// the disk.
     pub(super) fn add(&mut self, entry: &Arc<Entry>) -> Result<()> {
-        let small = entry.counted_bytes.load(Ordering::Relaxed) <= SMALL;
+        let small = entry.nbytes() <= SMALL;
         let lsn = || entry.lsn.load(Ordering::Relaxed);
         let (lsn, place) = if small {
             entry.with_whole(|filter| (lsn(), self.write_bundled(filter)))

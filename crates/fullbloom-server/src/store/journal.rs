@@ -11,14 +11,60 @@ use crate::log::Record;
 
 /// The most words of one journal, 8 MiB: beyond that the filter is copied under its lock.
 pub(super) const MOST: usize = 1 << 20;
+/// The words of memory of a run, beside those of its keys.
+const RUN: usize = size_of::<(KeyDomains, usize)>() / size_of::<u64>();
 
-/// Keys that were added in sequence, or otherwise changed: their domains and their words.
-pub(super) type Run = (KeyDomains, Vec<u64>);
+/// Keys that were added or otherwise changed, in order: their words, in runs of equal domains. Each run has 16 bytes
+/// beside its words, because the types of single keys may alternate.
+#[derive(Default)]
+pub(super) struct Runs {
+    words: Vec<u64>,
+    /// The domains of each run, and the end of its words.
+    ends: Vec<(KeyDomains, usize)>,
+}
+
+impl Runs {
+    fn add(&mut self, domains: KeyDomains, words: &[u64]) {
+        self.words.extend_from_slice(words);
+        let end = self.words.len();
+        match self.ends.last_mut() {
+            Some((last, last_end)) if *last == domains => *last_end = end,
+            _ => self.ends.push((domains, end)),
+        }
+    }
+
+    /// Appends the runs of `later`.
+    pub(super) fn extend(&mut self, later: &Runs) {
+        let before = self.words.len();
+        self.words.extend_from_slice(&later.words);
+        self.ends.extend(later.ends.iter().map(|(domains, end)| (*domains, before + end)));
+    }
+
+    /// The domains and words of each run.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (KeyDomains, &[u64])> {
+        let mut start = 0;
+        self.ends.iter().map(move |(domains, end)| (*domains, &self.words[std::mem::replace(&mut start, *end)..*end]))
+    }
+
+    /// The words of all runs.
+    pub(super) fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// The number of runs.
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Its memory, in words.
+    fn num_words_held(&self) -> usize {
+        self.words.len() + self.ends.len() * RUN
+    }
+}
 
 #[derive(Default)]
 struct Journal {
-    runs: Vec<Run>,
-    words: usize,
+    runs: Runs,
     /// True once keys of these runs were removed, or added with a value.
     has_others: bool,
     /// True once there was a change other than of single keys, or of too many keys.
@@ -77,8 +123,8 @@ impl Journals {
         for shared in self.all.lock().iter() {
             let mut journal = shared.journal.lock();
             match run {
-                Some((domains, words, is_other)) if epoch == shared.epoch && journal.words + words.len() <= MOST => {
-                    journal.add(domains, words);
+                Some((domains, words, is_other)) if epoch == shared.epoch && journal.has_space(words.len()) => {
+                    journal.runs.add(domains, words);
                     journal.has_others |= is_other;
                 }
                 _ => journal.invalidate(),
@@ -99,19 +145,16 @@ impl Journals {
 }
 
 impl Journal {
-    fn add(&mut self, domains: KeyDomains, words: &[u64]) {
-        self.words += words.len();
-        match self.runs.last_mut() {
-            Some((last, run)) if *last == domains => run.extend_from_slice(words),
-            _ => self.runs.push((domains, words.to_vec())),
-        }
+    /// True if there is space for these words, in a run of their own.
+    fn has_space(&self, words: usize) -> bool {
+        self.runs.num_words_held() + RUN + words <= MOST
     }
 
-    fn take(&mut self) -> Option<Vec<Run>> {
+    fn take(&mut self) -> Option<Runs> {
         if self.is_invalid {
             return None;
         }
-        (self.words, self.has_others) = (0, false);
+        self.has_others = false;
         Some(std::mem::take(&mut self.runs))
     }
 
@@ -122,13 +165,13 @@ impl Journal {
 
 impl JournalGuard<'_> {
     /// The keys changed since the last call; `None` once there was a change other than of single keys.
-    pub(super) fn take(&self) -> Option<Vec<Run>> {
+    pub(super) fn take(&self) -> Option<Runs> {
         self.shared.journal.lock().take()
     }
 
     /// The keys added since the last call; `None` once there was another change, which cannot be repeated after a
     /// merge: a key that was absent when it was removed may be among the merged ones.
-    pub(super) fn take_added(&self) -> Option<Vec<Run>> {
+    pub(super) fn take_added(&self) -> Option<Runs> {
         let mut journal = self.shared.journal.lock();
         if journal.has_others { None } else { journal.take() }
     }
@@ -139,5 +182,28 @@ impl Drop for JournalGuard<'_> {
         let mut all = self.journals.all.lock();
         all.retain(|shared| !Arc::ptr_eq(shared, &self.shared));
         self.journals.count.store(all.len(), Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_alternating_types_stay_within_the_memory_of_a_journal() {
+        for batch in [1, 2, 100, MOST - RUN, MOST] {
+            let journals = Journals::default();
+            let (guard, words) = (journals.begin(1), vec![7; batch]);
+            let (mut highest, mut adds) = (0, 0);
+            while !guard.shared.journal.lock().is_invalid {
+                let domains = if adds % 2 == 0 { KeyDomains::TEXT } else { KeyDomains::default() };
+                journals.record_in_all(&Record::Add { id: 1, domains, hashes: &words }, 1);
+                let runs = &guard.shared.journal.lock().runs;
+                highest = highest.max(size_of_val(&runs.words[..]) + size_of_val(&runs.ends[..]));
+                adds += 1;
+            }
+            assert!(highest <= 8 * MOST, "{highest} bytes, batches of {batch}");
+            assert!(highest >= 7 * MOST || batch == MOST, "{highest} bytes, batches of {batch}");
+        }
     }
 }

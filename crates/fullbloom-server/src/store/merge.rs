@@ -5,11 +5,13 @@
 //! order, and their records are repeated after the record of the merge, in one block with it: replay loads the file and
 //! adds what it lacks. Small and strict filters, and filters with other changes, are not changed in the meantime.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::cells::Account;
 use super::entry::{Place, SMALL};
 use super::files::NewFile;
-use super::journal::Run;
+use super::journal::Runs;
 use super::slices::FilterCopy;
 use super::{Entry, Lsn, Store, Target};
 use crate::blocking::run_blocking;
@@ -45,32 +47,31 @@ impl Store {
     /// [`Store::merge`] while keys are added. `None`, without any change, if there was another change.
     fn merge_concurrently(&self, entry: &Entry, source: &Entry, copied: FilterCopy<'_>) -> Result<Option<Lsn>> {
         let FilterCopy { filter: mut merged, journal, .. } = copied;
-        self.admit_growth(entry, merged.as_mut());
+        let growth = self.admit_growth(merged.as_mut());
         match source.snapshot(&self.budget) {
             Ok(source) => merged.merge(source.filter())?,
             // There is no memory for a copy.
             Err(_) => source.with_whole(|source| merged.merge(source))?,
         }
         let mut file = self.write_new(entry.id, merged.as_ref())?;
-        let mut added: Vec<Run> = Vec::new();
+        let mut added = Runs::default();
         for _ in 0..ROUNDS {
             let Some(runs) = journal.take_added() else { return Ok(None) };
-            let words: usize = runs.iter().map(|(_, words)| words.len()).sum();
             if !add_runs(merged.as_mut(), &runs) {
                 return Ok(None);
             }
-            added.extend(runs);
-            if words <= FEW {
+            added.extend(&runs);
+            if runs.words().len() <= FEW {
                 break;
             }
         }
         let _names = self.lock_catalogue();
         let mut filter = entry.write();
         match journal.take_added() {
-            Some(runs) if add_runs(merged.as_mut(), &runs) => added.extend(runs),
+            Some(runs) if add_runs(merged.as_mut(), &runs) => added.extend(&runs),
             _ => return Ok(None),
         }
-        let (lsn, before) = self.replace(entry, &mut filter, merged, &mut file, &added)?;
+        let (lsn, before) = self.replace(entry, &mut filter, (merged, growth), &mut file, &added)?;
         // The kernel takes 50 ms to free half a gigabyte.
         drop(filter);
         drop(before);
@@ -83,7 +84,7 @@ impl Store {
         let steady = entry.read_upgradable();
         target.check()?;
         let mut merged = steady.filter.duplicate()?;
-        self.admit_growth(entry, merged.as_mut());
+        let growth = self.admit_growth(merged.as_mut());
         if std::ptr::eq(source, entry) {
             merged.merge(steady.filter.as_ref())?;
         } else {
@@ -92,15 +93,19 @@ impl Store {
         let mut file = self.write_new(entry.id, merged.as_ref())?;
         let _names = self.lock_catalogue();
         let (mut filter, _long) = steady.upgrade();
-        let (lsn, before) = self.replace(entry, &mut filter, merged, &mut file, &[])?;
+        let (lsn, before) = self.replace(entry, &mut filter, (merged, growth), &mut file, &Runs::default())?;
         drop(filter);
         drop(before);
         Ok(lsn)
     }
 
-    fn admit_growth(&self, entry: &Entry, merged: &mut dyn Kind) {
+    /// Limits the growth of a result. Its account returns that growth unless the result replaces the filter.
+    fn admit_growth(&self, merged: &mut dyn Kind) -> Arc<Account> {
+        let growth = Account::new(0);
+        growth.join(&self.cells);
         merged.bound(self.options.limits.filter_bytes);
-        merged.share(self.cells.share_of(&entry.counted_bytes));
+        merged.share(growth.clone());
+        growth
     }
 
     /// Replaces `filter`, which is locked, by the result, and returns the old one. `file` contains the result except
@@ -110,22 +115,23 @@ impl Store {
         &self,
         entry: &Entry,
         filter: &mut Box<dyn Kind>,
-        merged: Box<dyn Kind>,
+        (mut merged, growth): (Box<dyn Kind>, Arc<Account>),
         file: &mut Option<NewFile<'_>>,
-        added: &[Run],
+        added: &Runs,
     ) -> Result<(Lsn, Box<dyn Kind>)> {
         let number = file.as_ref().map_or(0, |file| file.number);
         self.reach("change.applied")?;
         let mut records = vec![Record::Replaced { id: entry.id, file: number }];
-        let adds = added.iter().map(|(domains, hashes)| Record::Add { id: entry.id, domains: *domains, hashes });
+        let adds = added.iter().map(|(domains, hashes)| Record::Add { id: entry.id, domains, hashes });
         records.extend(adds);
         let first = self.log.append_all(&records)?;
         if let Some(file) = file {
             file.keep();
         }
+        merged.share(entry.account.clone());
         let before = std::mem::replace(filter, merged);
         entry.journals.invalidate();
-        self.recount(entry, filter.nbytes());
+        entry.account.set_replaced(filter.nbytes(), &growth);
         entry.record_saved(first, Place::own(number));
         let last = first + added.len() as u64;
         entry.lsn.store(last, Ordering::Relaxed);
@@ -134,7 +140,7 @@ impl Store {
 }
 
 /// Adds keys as replay will; false if one is refused.
-fn add_runs(filter: &mut dyn Kind, runs: &[Run]) -> bool {
+fn add_runs(filter: &mut dyn Kind, runs: &Runs) -> bool {
     runs.iter()
-        .all(|(domains, words)| add_recorded(filter, *domains, words.len(), |filter| filter.add(words, None)).is_ok())
+        .all(|(domains, words)| add_recorded(filter, domains, words.len(), |filter| filter.add(words, None)).is_ok())
 }

@@ -68,6 +68,7 @@ use cells::Cells;
 
 pub use crate::kind::{Flavour, Settings};
 pub use catalogue::RenameOptions;
+pub(crate) use catalogue::check_name;
 pub use entry::{Counters, Entry, Waiting};
 pub use notes::{NoteExpiry, NoteUpdate};
 pub use operations::Lsn;

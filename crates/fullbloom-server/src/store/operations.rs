@@ -176,6 +176,8 @@ impl Store {
         record: &Record<'_>,
         done: Result<()>,
     ) -> Result<Lsn> {
+        // Even if the log has no space, or the change failed after the filter had reserved bytes.
+        entry.account.set(filter.nbytes());
         match &done {
             Err(fault) if matches!(fault.code, Code::Unsupported | Code::Invalid) => return Err(fault.clone()),
             _ => {}
@@ -186,15 +188,6 @@ impl Store {
         self.reach("change.appended")?;
         entry.lsn.store(lsn, Ordering::Relaxed);
         self.reach("change.logged")?;
-        self.recount(entry, filter.nbytes());
         done.map(|()| Lsn(lsn))
-    }
-
-    /// Updates the bytes of a filter that may have grown.
-    pub(super) fn recount(&self, entry: &Entry, nbytes: u64) {
-        let before = entry.counted_bytes.swap(nbytes, Ordering::Relaxed);
-        if before != nbytes {
-            self.cells.add(nbytes.wrapping_sub(before));
-        }
     }
 }

@@ -284,6 +284,7 @@ impl Store {
             op::COMPACT => filter.dump_format_mut().map_or(Ok(()), |filter| filter.compact()),
             op::REPLACED => {
                 *filter = self.read_file(folder, entry.id, record.file().unwrap_or(0), &entry.settings)?;
+                filter.share(entry.account.clone());
                 Ok(())
             }
             other => {
@@ -297,7 +298,7 @@ impl Store {
             done => done?,
         }
         entry.lsn.store(number, Ordering::Relaxed);
-        self.recount(entry, filter.nbytes());
+        entry.account.set(filter.nbytes());
         Ok(())
     }
 

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use fullbloom_core::structure::parts::Parts;
 
 use super::entry::SMALL;
-use super::journal::{JournalGuard, MOST, Run};
+use super::journal::{JournalGuard, MOST, Runs};
 use super::{Entry, Snapshot};
 use crate::blocking::run_blocking;
 use crate::budget::Budget;
@@ -51,9 +51,9 @@ struct DirtyWords {
 }
 
 impl DirtyWords {
-    fn extend(&mut self, runs: Vec<Run>) {
+    fn extend(&mut self, runs: &Runs) {
         self.words.drain(..std::mem::take(&mut self.done));
-        runs.into_iter().for_each(|(_, words)| self.words.extend(words));
+        self.words.extend_from_slice(runs.words());
     }
 
     fn len(&self) -> usize {
@@ -194,8 +194,8 @@ impl Entry {
             parts.supply(slice.clone())?;
             let (begun, filter) = (Instant::now(), self.read());
             let Some(runs) = journal.take() else { return Ok(None) };
-            let is_changing = !runs.is_empty();
-            late.extend(runs);
+            let is_changing = !runs.words().is_empty();
+            late.extend(&runs);
             if late.len() > MOST {
                 return Ok(None);
             }

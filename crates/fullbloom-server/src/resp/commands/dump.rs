@@ -20,6 +20,8 @@ use crate::store::{Entry, Snapshot};
 
 /// The start of a head. The length of the file (8 bytes, little-endian) and the filter's settings follow it.
 const HEAD: &[u8; 8] = b"FULLBLM1";
+/// The longest head, in bytes. The settings of a filter have 100 to 1,000.
+const HEAD_BYTES: usize = 64 << 10;
 /// The position of the head of a file, and of the header of RedisBloom.
 const HEADER: i64 = 1;
 
@@ -129,14 +131,17 @@ fn bad_data() -> CommandError {
     CommandError::new("ERR received bad data")
 }
 
-/// The settings and the length in a head.
+/// The settings and the length in a head. The spec is left out, because that of the file replaces it.
 fn parse_head(bytes: &[u8]) -> Option<(Settings, u64)> {
+    if bytes.len() > HEAD_BYTES {
+        return None;
+    }
     let (total, line) = bytes.strip_prefix(HEAD)?.split_first_chunk::<8>()?;
     let (_, _, settings) = settings::parse(std::str::from_utf8(line).ok()?).ok()?;
     // Names of notes become part of lines in the log and the manifest.
     let plain = |(name, _): &(String, u64)| name.len() <= 16 && name.bytes().all(|byte| byte.is_ascii_lowercase());
     let modest = settings.notes.len() <= 8 && settings.notes.iter().all(plain);
-    modest.then_some((settings, u64::from_le_bytes(*total)))
+    modest.then(|| (Settings { spec: Spec::default(), ..settings }, u64::from_le_bytes(*total)))
 }
 
 pub(super) fn load(session: &mut Session, args: Args<'_>, flavour: Flavour) -> CommandResult {
@@ -168,7 +173,7 @@ fn begin_load(session: &mut Session, name: &[u8], head: &[u8], flavour: Flavour)
         return Err(CommandError::new("ERR Insufficient memory to create filter"));
     }
     let (client, budget) = (session.client.id, session.server.store.budget());
-    session.server.transfers.begin_incoming(name, settings, total, client, budget);
+    session.server.transfers.begin_incoming(name, settings, total, client, budget)?;
     session.ok()
 }
 
@@ -243,4 +248,26 @@ fn load_foreign(
     let done = session.server.store.load_piece(entry, number, piece);
     session.record(done.map_err(|fault| load_error(fault, flavour))?);
     session.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head_with(options: usize) -> Vec<u8> {
+        let spec = (0..options).fold(Spec { kind: "bloom".into(), ..Spec::default() }, |spec, _| spec.with("a", 1));
+        let line = settings::line("x", 0, &Settings { strict: true, ..Settings::of(spec) });
+        [HEAD.as_slice(), &7u64.to_le_bytes(), line.as_bytes()].concat()
+    }
+
+    #[test]
+    fn a_head_is_limited_and_what_is_held_of_it_as_well() {
+        for options in [0, 1, 10_000] {
+            let parsed = parse_head(&head_with(options));
+            assert!(parsed.is_some_and(|(settings, total)| {
+                settings.strict && total == 7 && settings.spec.options.is_empty() && settings.spec.kind.is_empty()
+            }));
+        }
+        assert!(head_with(20_000).len() > HEAD_BYTES && parse_head(&head_with(20_000)).is_none());
+    }
 }

@@ -337,6 +337,35 @@ def test_the_working_copy_of_a_killed_run_is_removed_by_the_next(fullbloom, prog
     assert [path.name for path in tmp_path.iterdir()] == ["s"]
 
 
+@pytest.mark.parametrize(
+    ("name", "other"), [("s", "s.2024"), ("s", "s.0123456789ab"), ("[s]*", "s"), ("?", "s")]
+)
+def test_a_run_removes_no_working_copy_of_another_state(fullbloom, program, tmp_path, name, other):
+    options = ["dedup", "-q", "--memory", "64M", "--state"]
+    for state in (name, other):
+        fullbloom(*options, tmp_path / state, stdin=b"a\n", check=0)
+    words = [*program, *options, str(tmp_path / other)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdin.write(b"b\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == b"b\n"
+        fullbloom(*options, tmp_path / name, stdin=b"a\n", check=0)
+        process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert fullbloom(*options, tmp_path / other, stdin=b"b\nc\n", check=0).stdout == b"c\n"
+    assert {path.name for path in tmp_path.iterdir()} == {name, other}
+
+
+@pytest.mark.parametrize("name", ["s", "[s]*"])
+def test_the_leftovers_of_a_state_are_removed_whatever_its_name(fullbloom, tmp_path, name):
+    options = ["dedup", "-q", "--memory", "64M", "--state", tmp_path / name]
+    fullbloom(*options, stdin=b"a\n", check=0)
+    (tmp_path / f".{name}.0123456789ab.working").write_bytes(b"of a killed run")
+    (tmp_path / f".{name}.notes.working").write_bytes(b"of the user")
+    fullbloom(*options, stdin=b"b\n", check=0)
+    assert {path.name for path in tmp_path.iterdir()} == {name, f".{name}.notes.working"}
+
+
 @pytest.mark.parametrize("command", ["dedup", "seen"])
 def test_a_state_name_too_long_to_save_is_refused_before_any_work(fullbloom, refused, tmp_path, command):
     for length in (201, 240, 249, 255):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import glob
 import os
+import re
 import stat
 import time
 from contextlib import suppress
@@ -17,7 +19,7 @@ from fullbloom.cli.standard import require_output
 from fullbloom.cli.stops import interruptible
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Hashable, Iterator, Mapping, Sequence
 
     from fullbloom.cli.filters.kinds import Filter
     from fullbloom.cli.io.blocks import Block
@@ -28,7 +30,9 @@ if TYPE_CHECKING:
 NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
 #: Without it, Windows writes a carriage return before each newline.
 _BINARY = getattr(os, "O_BINARY", 0)
-
+#: The part of a temporary name that makes it unpredictable.
+_UNIQUE_BYTES = 6
+_UNIQUE = re.compile(rf"[0-9a-f]{{{2 * _UNIQUE_BYTES}}}")
 
 #: Seconds until a message says that a named pipe has no reader, and between two tries to open it.
 _SILENT, _BETWEEN = 1.0, 0.02
@@ -69,7 +73,7 @@ def create_beside(target: Path, ending: str) -> tuple[int, Path]:
 
     The name is unpredictable, and no link is followed. Mode and owner are those of ``target`` if it exists.
     """
-    path = target.with_name(f".{target.name}.{os.urandom(6).hex()}.{ending}")
+    path = target.with_name(f".{target.name}.{os.urandom(_UNIQUE_BYTES).hex()}.{ending}")
     try:
         former = target.stat()
     except OSError:
@@ -82,6 +86,14 @@ def create_beside(target: Path, ending: str) -> tuple[int, Path]:
         with suppress(OSError, AttributeError):
             os.fchmod(descriptor, stat.S_IMODE(former.st_mode))
     return descriptor, path
+
+
+def find_beside(target: Path, ending: str) -> Iterator[Path]:
+    """Yield the files that `create_beside` has created for ``target``, and none for a longer name."""
+    start, end = f".{target.name}.", f".{ending}"
+    for path in target.parent.glob(f"{glob.escape(start)}*{end}"):
+        if _UNIQUE.fullmatch(path.name[len(start) : -len(end)]):
+            yield path
 
 
 def require_writable(path: str) -> None:

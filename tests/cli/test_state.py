@@ -136,6 +136,19 @@ def test_a_full_disk_is_an_error_and_its_lines_are_not_remembered(fullbloom, pro
         )
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize("select", [[], ["--select", "k", "--format", "jsonl"]], ids=["lines", "records"])
+def test_printed_lines_are_remembered_if_a_dropped_one_cannot_be_written(
+    fullbloom, refused, tmp_path, select
+):
+    first, second, third = (b'{"k": %d}\n' % number for number in range(3))
+    options = ["dedup", "-q", "--state", tmp_path / "s", *select]
+    done = fullbloom(*options, "--dupes-output", "/dev/full", stdin=first + first + second)
+    assert "No space left" in refused(done)
+    assert done.stdout == first + second
+    assert fullbloom(*options, stdin=first + second + third, check=0).stdout == third
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_leaves_no_half_written_file(fullbloom, program, refused, tmp_path, number):
     (tmp_path / "o").write_bytes(b"before")

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from fullbloom.cli.filters.kinds import is_forgetful
+from fullbloom.cli.io.blocks import select_whole_lines
 from fullbloom.recipes.dedup import find_new_lines, remember
 from fullbloom.recipes.seen import mark_lines, old_lines
 
@@ -80,9 +81,7 @@ class NewLinePrinter(Printer["Block"]):
         try:
             self._output.write(text)
         finally:
-            out = self._output.written - before
-            whole = text if out == len(text) else text[: text.rfind(b"\n", 0, out) + 1]
-            self._remember_new(whole, self.seen)
+            self._remember_new(select_whole_lines(text, self._output.written - before), self.seen)
             remember(known, self.seen)
         return records, new
 

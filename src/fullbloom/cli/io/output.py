@@ -68,18 +68,19 @@ def _open_special(path: str) -> int:
             time.sleep(_BETWEEN)
 
 
-def create_beside(target: Path, ending: str) -> tuple[int, Path]:
+def create_beside(target: Path, ending: str, *, private: bool = False) -> tuple[int, Path]:
     """Create an empty file beside ``target``, to take its name later; return its descriptor and path.
 
-    The name is unpredictable, and no link is followed. Mode and owner are those of ``target`` if it exists.
+    The name is unpredictable, and no link is followed. Mode and owner are those of ``target`` if it exists,
+    unless the file is ``private``: then only this user may read it, whoever could read ``target``.
     """
     path = target.with_name(f".{target.name}.{os.urandom(_UNIQUE_BYTES).hex()}.{ending}")
-    try:
-        former = target.stat()
-    except OSError:
-        former = None
+    former = None
+    if not private:
+        with suppress(OSError):
+            former = target.stat()
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | NO_LINKS | _BINARY
-    descriptor = os.open(path, flags, 0o666 if former is None else 0o600)
+    descriptor = os.open(path, flags, 0o600 if private or former is not None else 0o666)
     if former is not None:
         with suppress(OSError, AttributeError):  # only root may, and not on every system
             os.fchown(descriptor, former.st_uid, former.st_gid)

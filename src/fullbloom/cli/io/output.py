@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fullbloom import _folders
 from fullbloom.cli.failures import Refusal
 from fullbloom.cli.io.signatures import HEAD, is_binary
 from fullbloom.cli.report import complain
@@ -204,7 +205,7 @@ class Output(Stream):
         super().write(data if self._packer is None else self._packer.compress(data))
 
     def commit(self, *, durable: bool = False) -> None:
-        """Give the file its name; ``durable`` waits for the disk first."""
+        """Give the file its name; ``durable`` waits until its bytes, and then its name, are on the disk."""
         if self._target is None or self._temporary is None:
             return
         if self._packer is not None:
@@ -214,9 +215,11 @@ class Output(Stream):
                 os.fsync(self._descriptor)
             os.close(self._descriptor)
             self._temporary.replace(self._target)
+            self._temporary = None
+            if durable:
+                _folders.sync(self._target.parent)
         except OSError as error:
             raise OSError(error.errno, error.strerror, self.name) from error
-        self._temporary = None
 
     def discard(self) -> None:
         """Remove the file, if it does not have its name yet."""

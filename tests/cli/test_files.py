@@ -4,8 +4,12 @@ import itertools
 import os
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
+
+from fullbloom import ForeignFilter
+from fullbloom.cli import main
 
 ROLES = ("-o", "--dupes-output", "--state")
 
@@ -107,3 +111,47 @@ def test_a_filter_written_to_a_device_leaves_it_a_device(fullbloom, refused, tmp
     fullbloom(*command, tmp_path / "null", source, check=0)
     assert (tmp_path / "null").is_char_device()
     refused(fullbloom(*command, tmp_path, source))
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc/self/fd, to name a descriptor")
+@pytest.mark.parametrize("command", ["dedup", "convert", "delta", "sync", "insert", "merge"])
+def test_an_output_and_its_name_are_on_the_disk_when_the_command_ends(
+    fullbloom, tmp_path, monkeypatch, command
+):
+    """The file is synced before it has its name, its folder afterwards, and only then the state is saved."""
+    folder, state = tmp_path / "folder", tmp_path / "states" / "s"
+    folder.mkdir()
+    state.parent.mkdir()
+    lines, other, out = (tmp_path / name for name in ("lines", "other", "out"))
+    lines.write_bytes(b"a\n")
+    other.write_bytes(b"b\n")
+    out = folder / "out"
+    cascades = [tmp_path / "1.cascade", tmp_path / "2.cascade"]
+    if command == "delta":
+        for part, (inside, rest) in zip(cascades, ((lines, other), (other, lines)), strict=True):
+            fullbloom("build", "--kind", "cascade", "--except", rest, part, inside, check=0)
+    elif command in {"convert", "insert", "merge"}:
+        for path in (tmp_path / "f", out):
+            path.write_bytes(ForeignFilter("spark", 100).to_foreign())
+    elif command == "sync":
+        out.write_bytes(b"b\n")
+    words = {
+        "dedup": ["-o", out, "--state", state, lines],
+        "convert": [tmp_path / "f", out, "--to", "spark"],
+        "delta": [out, *cascades],
+        "sync": ["--write", out, lines],
+        "insert": [out, lines],
+        "merge": [out, out, out],
+    }[command]
+    synced, real = [], os.fsync
+    former = out.stat().st_ino if out.exists() else None
+
+    def fsync(descriptor):
+        path = Path(f"/proc/self/fd/{descriptor}").readlink()
+        synced.append((path.parent if path.is_file() else path, out.exists() and out.stat().st_ino != former))
+        assert path.is_file() or not state.exists()
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    assert main([command, "--quiet", *map(str, words)]) in {0, 1}
+    assert [named for path, named in synced if path == folder] == [False, True]

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 
 import pytest
 from support import variants_with
@@ -147,3 +148,23 @@ def test_a_stopped_run_leaves_a_sound_file(fullbloom, program, refused, tmp_path
     assert not in_place or "b" in found
     fullbloom("insert", tmp_path / "f", stdin=b"d\n", check=0)
     assert "d" in package.open(tmp_path / "f", verify="full")
+
+
+@pytest.mark.parametrize("command", ["merge", "build"])
+def test_a_file_is_replaced_by_one_run_at_a_time(fullbloom, program, refused, tmp_path, command):
+    row = KINDS[0]
+    create(row, tmp_path / "f", "a")
+    create(row, tmp_path / "g", "b")
+    words = {"merge": ["f", "f", "g"], "build": ["f", "lines"]}[command]
+    (tmp_path / "lines").write_bytes(b"b\n")
+    adding = [*program, "insert", "-q", str(tmp_path / "f"), "-"]
+    with subprocess.Popen(adding, stdin=subprocess.PIPE) as process:
+        until = time.monotonic() + 20
+        while not (tmp_path / ".f.lock").exists() and time.monotonic() < until:
+            time.sleep(0.02)
+        assert "another run" in refused(fullbloom(command, *words, cwd=tmp_path))
+        process.communicate(b"c\n", timeout=20)
+    fullbloom(command, *words, cwd=tmp_path, check=0)
+    seen = package.open(tmp_path / "f")
+    assert ("b" in seen, "c" in seen) == (True, command == "merge")
+    assert {path.name for path in tmp_path.iterdir()} == {"f", "g", "lines"}

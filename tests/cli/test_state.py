@@ -136,6 +136,60 @@ def test_a_full_disk_is_an_error_and_its_lines_are_not_remembered(fullbloom, pro
         )
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize(
+    "kind", [[], ["--kind", "counting", "--expected", "9999"]], ids=["plain", "counting"]
+)
+@pytest.mark.parametrize("mode", ["--new-only", "--old-only", "--mark"])
+@pytest.mark.parametrize("select", [[], ["--select", "k", "--format", "jsonl"]], ids=["lines", "records"])
+def test_seen_remembers_no_line_that_it_could_not_print(
+    fullbloom, program, refused, tmp_path, mode, select, kind
+):
+    first, second, third = (b'{"k": %d}\n' % number for number in range(3))
+    options = ["seen", "-q", "--state", tmp_path / "s", *select]
+    fullbloom(*options, *kind, stdin=first, check=0)
+    data = first + second + second + third
+    with Path("/dev/full").open("wb") as full:
+        words = [*program, *map(str, options), mode]
+        done = subprocess.run(words, input=data, stdout=full, stderr=subprocess.PIPE)
+    assert "No space left" in refused(done)
+    outputs = {
+        "--new-only": second + third,
+        "--old-only": first + second,
+        "--mark": b"old\t" + first + b"new\t" + second + b"old\t" + second + b"new\t" + third,
+    }
+    assert fullbloom(*options, mode, stdin=data, check=0).stdout == outputs[mode]
+
+
+def test_seen_remembers_the_marked_lines_of_a_block_that_a_closed_pipe_took(fullbloom, program, tmp_path):
+    data = b"".join(b"%08d\n" % number for number in range(100_000))
+    words = [*program, "seen", "-q", "--mark", "--state", str(tmp_path / "s"), str(tmp_path / "in")]
+    (tmp_path / "in").write_bytes(data)
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        got = os.read(process.stdout.fileno(), 1 << 12)
+        process.stdout.close()
+        process.communicate(timeout=20)
+    rest = fullbloom(*words[len(program) :], check=0).stdout.splitlines()
+    assert [line[4:] for line in rest] == data.splitlines()
+    old = [line.startswith(b"old\t") for line in rest]
+    # Every line that was read is remembered, and no more than a pipe holds beyond them.
+    assert got.count(b"\n") <= sum(old) <= (len(got) + (1 << 16)) // len(b"new\t00000000\n")
+    assert all(old[: sum(old)])
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize("select", [[], ["--select", "k", "--format", "jsonl"]], ids=["lines", "records"])
+def test_printed_lines_are_remembered_if_a_dropped_one_cannot_be_written(
+    fullbloom, refused, tmp_path, select
+):
+    first, second, third = (b'{"k": %d}\n' % number for number in range(3))
+    options = ["dedup", "-q", "--state", tmp_path / "s", *select]
+    done = fullbloom(*options, "--dupes-output", "/dev/full", stdin=first + first + second)
+    assert "No space left" in refused(done)
+    assert done.stdout == first + second
+    assert fullbloom(*options, stdin=first + second + third, check=0).stdout == third
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_leaves_no_half_written_file(fullbloom, program, refused, tmp_path, number):
     (tmp_path / "o").write_bytes(b"before")
@@ -335,6 +389,35 @@ def test_the_working_copy_of_a_killed_run_is_removed_by_the_next(fullbloom, prog
     process.communicate(timeout=20)
     fullbloom(*options, stdin=b"c\n", check=0)
     assert [path.name for path in tmp_path.iterdir()] == ["s"]
+
+
+@pytest.mark.parametrize(
+    ("name", "other"), [("s", "s.2024"), ("s", "s.0123456789ab"), ("[s]*", "s"), ("?", "s")]
+)
+def test_a_run_removes_no_working_copy_of_another_state(fullbloom, program, tmp_path, name, other):
+    options = ["dedup", "-q", "--memory", "64M", "--state"]
+    for state in (name, other):
+        fullbloom(*options, tmp_path / state, stdin=b"a\n", check=0)
+    words = [*program, *options, str(tmp_path / other)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdin.write(b"b\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == b"b\n"
+        fullbloom(*options, tmp_path / name, stdin=b"a\n", check=0)
+        process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert fullbloom(*options, tmp_path / other, stdin=b"b\nc\n", check=0).stdout == b"c\n"
+    assert {path.name for path in tmp_path.iterdir()} == {name, other}
+
+
+@pytest.mark.parametrize("name", ["s", "[s]*"])
+def test_the_leftovers_of_a_state_are_removed_whatever_its_name(fullbloom, tmp_path, name):
+    options = ["dedup", "-q", "--memory", "64M", "--state", tmp_path / name]
+    fullbloom(*options, stdin=b"a\n", check=0)
+    (tmp_path / f".{name}.0123456789ab.working").write_bytes(b"of a killed run")
+    (tmp_path / f".{name}.notes.working").write_bytes(b"of the user")
+    fullbloom(*options, stdin=b"b\n", check=0)
+    assert {path.name for path in tmp_path.iterdir()} == {name, f".{name}.notes.working"}
 
 
 @pytest.mark.parametrize("command", ["dedup", "seen"])

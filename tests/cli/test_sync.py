@@ -14,6 +14,8 @@ import zlib
 import pytest
 from cases import for_each
 
+from fullbloom.cli.filters.state import lock_file
+from fullbloom.cli.sync import _add as add_lines
 from fullbloom.compose import CharacteristicSketch, RatelessEncoder
 from fullbloom.recipes import sync
 
@@ -321,3 +323,15 @@ def test_misuse_is_refused_in_one_line(fullbloom, refused, tmp_path):
     assert "not a plain file" in refused(fullbloom("sync", "--write", f, tmp_path / "g.gz"))
     assert f.read_bytes() == b"a\n"
     assert b"> b" in fullbloom("sync", f, tmp_path / "g.gz", check=1).stdout
+
+
+def test_lines_that_came_since_the_comparison_stay_and_are_not_added_twice(fullbloom, refused, tmp_path):
+    (tmp_path / "f").write_bytes(b"a\nb\r\n")
+    add_lines(str(tmp_path / "f"), [b"b", b"c", b""])
+    assert (tmp_path / "f").read_bytes() == b"a\nb\r\nc\n\n"
+    (tmp_path / "g").write_bytes(b"d\n")
+    with lock_file(str(tmp_path / "f")):
+        assert "another run" in refused(fullbloom("sync", "--write", tmp_path / "f", tmp_path / "g"))
+    assert (tmp_path / "f").read_bytes() == b"a\nb\r\nc\n\n"
+    fullbloom("sync", "--write", tmp_path / "f", tmp_path / "g", check=0)
+    assert set(lines_of(tmp_path / "f")) == {b"a", b"b", b"c", b"", b"d"}

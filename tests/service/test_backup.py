@@ -20,7 +20,7 @@ import pytest
 import redis
 from service.forks import create_token
 
-from fullbloom.cli import main
+from fullbloom.cli import main, remote
 
 SIZES = {"small": 100, "smaller": 10, "large": 1_000_000}
 
@@ -223,6 +223,77 @@ def test_a_server_that_is_no_service_is_reported_in_one_line(tmp_path):
         assert (done.returncode, done.stderr.count("\n")) == (2, 1), (reply[:60], done.stderr)
         assert url in done.stderr
         assert list(tmp_path.iterdir()) == []
+
+
+class Response(io.BytesIO):
+    """A body of a service, which calls ``meanwhile`` before its second read."""
+
+    def __init__(self, body, meanwhile=None):
+        super().__init__(body)
+        self.headers = {"content-length": str(len(body))}
+        self._meanwhile, self._reads = meanwhile, 0
+
+    def read(self, size=-1):
+        self._reads += 1
+        if self._reads == 2 and self._meanwhile:
+            self._meanwhile()
+        return super().read(size)
+
+
+@pytest.fixture
+def run_backup(monkeypatch):
+    """Run a command on a response, in this process."""
+
+    def run(file, response):
+        monkeypatch.setattr(remote, "send_request", lambda *_: contextlib.nullcontext(response))
+        return main(["backup", "--quiet", str(file)])
+
+    return run
+
+
+def test_two_backups_to_one_file_at_once_leave_one_of_them_whole(tmp_path, run_backup):
+    first, second = b"A" * (3 << 20), b"B" * (1 << 20)
+    file, results = tmp_path / "copy.tar", []
+
+    def run_second():
+        results.append(run_backup(file, Response(second)))
+        assert file.read_bytes() == second
+
+    assert run_backup(file, Response(first, run_second)) == 0
+    assert results == [0]
+    assert file.read_bytes() == first
+    assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize("is_whole", [True, False], ids=["whole", "cut"])
+def test_a_backup_changes_no_other_file_and_only_its_owner_reads_it(tmp_path, run_backup, is_whole):
+    file, notes = tmp_path / "copy.tar", tmp_path / "copy.tar.new"
+    for path in (file, notes):
+        path.write_bytes(b"notes")
+        path.chmod(0o644)
+    modes = []
+    response = Response(b"secret" * (1 << 18))
+    response._meanwhile = lambda: modes.extend(
+        path.stat().st_mode & 0o777 for path in tmp_path.iterdir() if path not in {file, notes}
+    )
+    if not is_whole:
+        response.headers["content-length"] = "9"
+    assert run_backup(file, response) == (0 if is_whole else 2)
+    assert modes == [0o600]
+    assert (notes.read_bytes(), notes.stat().st_mode & 0o777) == (b"notes", 0o644)
+    assert file.stat().st_mode & 0o777 == (0o600 if is_whole else 0o644)
+    assert sorted(tmp_path.iterdir()) == [file, notes]
+
+
+def test_a_backup_follows_no_link_and_replaces_no_device(tmp_path, run_backup, capfd):
+    (tmp_path / "victim").write_bytes(b"precious")
+    (tmp_path / "copy.tar.new").symlink_to("victim")
+    os.mkfifo(tmp_path / "pipe")
+    assert run_backup(tmp_path / "copy.tar", Response(b"filters")) == 0
+    assert (tmp_path / "victim").read_bytes() == b"precious"
+    assert run_backup(tmp_path / "pipe", Response(b"filters")) == 2
+    assert str(tmp_path / "pipe") in capfd.readouterr().err
+    assert (tmp_path / "pipe").is_fifo()
 
 
 def respond_once(listener, reply):

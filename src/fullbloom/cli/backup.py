@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from fullbloom import _folders
 from fullbloom.cli import remote
 from fullbloom.cli.failures import Refusal
+from fullbloom.cli.io.output import create_beside, is_special
 from fullbloom.cli.options import Options
 from fullbloom.cli.report import report
 
@@ -44,10 +45,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: BackupOptions) -> int:
     """Write the copy beside FILE, then rename it."""
     file = Path(options.file)
-    new = file.with_name(f"{file.name}.new")
+    if not file.name or is_special(options.file):
+        raise Refusal(f"{file}: is not a regular file, which a backup would replace; name a new file")
     try:
-        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with open(descriptor, "wb") as out, remote.send_request(options.url, "/v1/backup") as response:  # noqa: PTH123
+        descriptor, new = create_beside(file, "tmp", private=True)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, options.file) from error
+    try:
+        with os.fdopen(descriptor, "wb") as out, remote.send_request(options.url, "/v1/backup") as response:
             shutil.copyfileobj(response, out, 1 << 20)
             stated = response.headers.get("content-length")  # type: ignore[attr-defined]
             if stated is not None and out.tell() != int(stated):

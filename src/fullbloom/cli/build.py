@@ -85,6 +85,7 @@ def _add_two_sets(parser: argparse.ArgumentParser) -> None:
 def run(options: BuildOptions) -> int:
     """Build and save."""
     from fullbloom.cli.filters.builders import create_builder
+    from fullbloom.cli.filters.state import lock_output
     from fullbloom.cli.io.hashes import record_digests
     from fullbloom.cli.io.output import save_filter
     from fullbloom.cli.io.reader import Reader
@@ -93,7 +94,7 @@ def run(options: BuildOptions) -> int:
 
     _check(options)
     structure = options.structure
-    with Stops() as stops:
+    with lock_output(options.out), Stops() as stops:
         reader = Reader(options, stops, rest=options.rest, counts=options.needs_count)
         builder = create_builder(options, reader)
         seen, lines = builder.build()

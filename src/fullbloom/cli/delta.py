@@ -44,13 +44,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: DeltaOptions) -> int:
     """Compare or apply, and save."""
+    from fullbloom.cli.filters.state import lock_output
     from fullbloom.cli.io.output import require_different, require_writable
 
     require_different(
         [options.old, options.new], {"OUT": options.out}, replaced="OUT" if options.apply else None
     )
     require_writable(options.out)
-    return _apply(options) if options.apply else _compare(options)
+    if not options.apply:
+        return _compare(options)
+    with lock_output(options.out):
+        return _apply(options)
 
 
 def _open(options: DeltaOptions, path: str) -> Any:

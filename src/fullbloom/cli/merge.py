@@ -46,12 +46,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: MergeOptions) -> int:
     """Unite and save."""
     from fullbloom.cli.filters.foreign import save_back
+    from fullbloom.cli.filters.state import lock_output
     from fullbloom.cli.io.output import require_writable
     from fullbloom.cli.report import note, report
 
     require_writable(options.out)
-    merged, as_container = _merge(options)
-    save_back(merged, options.out, as_container=as_container)
+    # OUT may be one of the filters: a run that adds to it between the two would be undone.
+    with lock_output(options.out):
+        merged, as_container = _merge(options)
+        save_back(merged, options.out, as_container=as_container)
     estimates = hasattr(merged, "approx_count")
     keys, deviation = merged.approx_count() if estimates else (merged.num_added, 0.0)
     # A filter of another program has no capacity of its own.

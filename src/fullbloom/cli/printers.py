@@ -6,8 +6,9 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from fullbloom.cli.filters.kinds import is_forgetful
+from fullbloom.cli.io.blocks import select_whole_lines
 from fullbloom.recipes.dedup import find_new_lines, remember
-from fullbloom.recipes.seen import mark_lines, old_lines
+from fullbloom.recipes.seen import find_marks, find_old_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -24,9 +25,6 @@ T = TypeVar("T")
 class Printer(ABC, Generic[T]):
     """Prints lines to ``output``, and adds them to ``seen``."""
 
-    #: True if all lines of a block are looked up before the first is added.
-    is_deferred = False
-
     def __init__(self, seen: Filter, output: Output) -> None:
         """Print nothing yet."""
         self.seen = seen
@@ -34,37 +32,15 @@ class Printer(ABC, Generic[T]):
 
     @abstractmethod
     def print(self, block: T) -> tuple[int, int]:
-        """Print whole lines and add them; return (lines, new lines)."""
+        """Look up all lines of a block, print, then add them; return (lines, new lines)."""
 
     def parts(self, block: Any, load: Load | None) -> Iterable[Any]:
         """Return ``block`` in parts that are short enough for ``load`` to follow the rate."""
         return load.parts(block) if load else (block,)
 
 
-class MarkPrinter(Printer["Block"]):
-    """Prints all lines after "new" or "old"."""
-
-    def print(self, block: Block) -> tuple[int, int]:
-        """See `Printer`."""
-        records, new, text = mark_lines(bytes(block), self.seen)
-        self._output.write(text)
-        return records, new
-
-
-class OldLinePrinter(Printer["Block"]):
-    """Prints lines that were seen before."""
-
-    def print(self, block: Block) -> tuple[int, int]:
-        """See `Printer`."""
-        records, new, text = old_lines(block, self.seen)
-        self._output.write(text)
-        return records, new
-
-
-class NewLinePrinter(Printer["Block"]):
-    """Prints new lines, then adds them by ``remember_new``."""
-
-    is_deferred = True
+class LinePrinter(Printer["Block"]):
+    """Looks up all lines of a block, prints, then adds the lines that were printed by ``remember_new``."""
 
     def __init__(self, seen: Filter, output: Output, remember_new: Callable[[bytes, Filter], None]) -> None:
         """Print nothing yet."""
@@ -73,6 +49,44 @@ class NewLinePrinter(Printer["Block"]):
         # If adding again renews a line, lines that were seen are added too.
         self._renew = is_forgetful(seen)
 
+    def _remember(self, new: bytes, known: bytes) -> None:
+        self._remember_new(new, self.seen)
+        if self._renew:
+            remember(known, self.seen)
+
+
+class MarkPrinter(LinePrinter):
+    """Prints all lines after "new" or "old"."""
+
+    def print(self, block: Block) -> tuple[int, int]:
+        """See `Printer`; only printed lines are added."""
+        marks = find_marks(bytes(block), self.seen)
+        text = b"".join([(b"new\t" if is_new else b"old\t") + line for is_new, line in marks])
+        before = self._output.written
+        try:
+            self._output.write(text)
+        finally:
+            out = self._output.written - before
+            printed = marks if out == len(text) else marks[: text.count(b"\n", 0, out)]
+            new = b"".join([line for is_new, line in printed if is_new])
+            self._remember(new, b"".join([line for is_new, line in printed if not is_new and self._renew]))
+        return len(marks), sum(is_new for is_new, _ in marks)
+
+
+class OldLinePrinter(LinePrinter):
+    """Prints lines that were seen before."""
+
+    def print(self, block: Block) -> tuple[int, int]:
+        """See `Printer`; after an error, no line of the block is added: a new one would be old next time."""
+        records, new, text, known = find_old_lines(block, self.seen)
+        self._output.write(known)
+        self._remember(text, known)
+        return records, new
+
+
+class NewLinePrinter(LinePrinter):
+    """Prints new lines."""
+
     def print(self, block: Block) -> tuple[int, int]:
         """See `Printer`; only printed lines are added."""
         records, new, text, known = find_new_lines(block, self.seen, dropped=self._renew)
@@ -80,17 +94,12 @@ class NewLinePrinter(Printer["Block"]):
         try:
             self._output.write(text)
         finally:
-            out = self._output.written - before
-            whole = text if out == len(text) else text[: text.rfind(b"\n", 0, out) + 1]
-            self._remember_new(whole, self.seen)
-            remember(known, self.seen)
+            self._remember(select_whole_lines(text, self._output.written - before), known)
         return records, new
 
 
 class RecordPrinter(Printer["Batch"]):
     """Prints records of ``mode``, "new", "old", or all after a "mark", then adds them."""
-
-    is_deferred = True
 
     def __init__(self, seen: Filter, output: Output, mode: str) -> None:
         """Print nothing yet."""

@@ -179,11 +179,10 @@ def _create_printer(options: SeenOptions, seen: Filter, output: Output) -> Print
     if options.has_records:
         mode = "mark" if options.mark else "old" if options.old_only else "new"
         return printers.RecordPrinter(seen, output, mode)
-    if options.mark:
-        return printers.MarkPrinter(seen, output)
-    if options.old_only:
-        return printers.OldLinePrinter(seen, output)
-    return printers.NewLinePrinter(seen, output, remember_printed if options.state else remember)
+    printer: type[printers.LinePrinter] = printers.NewLinePrinter
+    if options.mark or options.old_only:
+        printer = printers.MarkPrinter if options.mark else printers.OldLinePrinter
+    return printer(seen, output, remember_printed if options.state else remember)
 
 
 def _print_all(
@@ -200,7 +199,7 @@ def _print_all(
         for part in printer.parts(block, load):
             records, fresh = printer.print(part)
             lines, new = lines + records, new + fresh
-            lost += load.count_lost(fresh, deferred=printer.is_deferred) if load else 0.0
+            lost += load.count_lost(fresh, deferred=True) if load else 0.0
         clock.measure()
         if state:
             state.save_in_time(printer.seen)

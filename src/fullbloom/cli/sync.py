@@ -214,21 +214,27 @@ def _require_plain(options: SyncOptions, path: str) -> None:
 
 
 def _add(path: str, lines: list[bytes]) -> None:
-    """Append lines to the file, which is replaced atomically."""
+    """Append lines that the file lacks; it is locked, and replaced atomically."""
     from pathlib import Path
 
+    from fullbloom.cli.filters.state import lock_file
     from fullbloom.cli.io.output import Output
 
     if not lines:
         return
-    before = Path(path).read_bytes()
-    output = Output(path)
-    try:
-        output.write(before + (b"" if before.endswith(b"\n") or not before else b"\n"))
-        output.write(b"".join(line + b"\n" for line in lines))
-        output.commit(durable=True)
-    finally:
-        output.discard()
+    with lock_file(path, "FILE"):
+        # Another run may have added some of them since the comparison.
+        before = Path(path).read_bytes()
+        held = {line.removesuffix(b"\r") for line in before.split(b"\n")}
+        if before.endswith(b"\n") or not before:
+            held.discard(b"")  # it follows the last newline, and is no line
+        output = Output(path)
+        try:
+            output.write(before + (b"" if before.endswith(b"\n") or not before else b"\n"))
+            output.write(b"".join(line + b"\n" for line in lines if line not in held))
+            output.commit(durable=True)
+        finally:
+            output.discard()
 
 
 def _print_differences(

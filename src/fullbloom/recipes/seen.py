@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fullbloom import _core
-from fullbloom.recipes.dedup import add_new, keeps_copies
+from fullbloom.recipes.dedup import add_new, keeps_copies, new_lines, remember, scratch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -135,6 +135,39 @@ def old_lines(block: Block, seen: Seen) -> tuple[int, int, bytes]:
         sum(news),
         b"".join(line for is_new, line in zip(news, ended, strict=True) if not is_new),
     )
+
+
+def find_marks(block: bytes, seen: Seen) -> list[tuple[bool, bytes]]:
+    r"""Return (new, line) for every line of ``block`` without changing ``seen``: add them once written.
+
+    >>> from fullbloom import BloomFilter
+    >>> f = BloomFilter(100)
+    >>> find_marks(b"a\nb\na\n", f), f.num_added
+    ([(True, b'a\n'), (True, b'b\n'), (False, b'a\n')], 0)
+    """
+    ended = _lines(block)
+    keys = [line.removesuffix(b"\n").removesuffix(b"\r") for line in ended]
+    firsts, found = scratch(len(keys)).add_many(keys), seen.contains_many(keys)
+    return [
+        (is_first and not is_known, line)
+        for is_first, is_known, line in zip(firsts, found, ended, strict=True)
+    ]
+
+
+def find_old_lines(block: Block, seen: Seen) -> tuple[int, int, bytes, bytes]:
+    r"""Return (lines, new lines, their bytes, the others' bytes, in order) without changing ``seen``.
+
+    Costs three passes over the block without the GIL.
+
+    >>> from fullbloom import BloomFilter
+    >>> f = BloomFilter(100)
+    >>> find_old_lines(b"a\nb\na\n", f), f.num_added
+    ((3, 2, b'a\nb\n', b'a\n'), 0)
+    """
+    records, _, found, _ = _core.check_lines(seen, block, found=True, absent=False)
+    within = scratch(records)
+    remember(found or b"", within)
+    return new_lines(block, within, dropped=True)
 
 
 def _lines(block: bytes) -> list[bytes]:

@@ -8,6 +8,7 @@ from fullbloom import _core
 from fullbloom.cli.failures import Refusal
 from fullbloom.cli.filters.kinds import is_forgetful
 from fullbloom.cli.filters.state import remember_printed
+from fullbloom.cli.io.blocks import select_whole_lines
 from fullbloom.cli.units import size_text
 from fullbloom.recipes.dedup import Load, find_new_lines, keeps_copies, new_lines, remember
 
@@ -60,15 +61,15 @@ class Deferred:
             job.progress.show()
 
     def _write(self, new: bytes, old: bytes) -> None:
-        """Write one block's lines; lines printed before a failure are added to the state."""
+        """Write one block's lines; lines printed before either output fails are added to the state."""
         outputs, before = self._job.outputs, self._job.outputs.bytes_written
         try:
             outputs.keep(new)
+            outputs.drop(old)
         except OSError:
             if self._job.state:
-                self._remember(new[: new[: outputs.bytes_written - before].rfind(b"\n") + 1])
+                self._remember(select_whole_lines(new, outputs.bytes_written - before))
             raise
-        outputs.drop(old)
 
     def _remember(self, new: bytes) -> None:
         if self._job.state and self._job.outputs.is_direct:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import shutil
 import stat
@@ -16,7 +15,7 @@ from fullbloom import _core, _folders
 from fullbloom.cli.failures import Refusal, explain
 from fullbloom.cli.filters.files import check_options, load, warn_of_types
 from fullbloom.cli.filters.kinds import get_row
-from fullbloom.cli.io.output import NO_LINKS, create_beside
+from fullbloom.cli.io.output import NO_LINKS, create_beside, find_beside, is_special
 from fullbloom.cli.units import size_text
 from fullbloom.errors import FilterFull
 from fullbloom.recipes.dedup import remember
@@ -73,6 +72,13 @@ def lock_file(path: str | None, role: str = "--state") -> Iterator[None]:
         yield
     finally:
         _folders.release(descriptor, lock)
+
+
+@contextmanager
+def lock_output(path: str, role: str = "OUT") -> Iterator[None]:
+    """Lock the file that a command replaces. Devices, pipes and standard output are not replaced."""
+    with lock_file(None if path == "-" or is_special(path) else path, role):
+        yield
 
 
 @contextmanager
@@ -156,7 +162,7 @@ class State:
             name = row["name"]
             raise Refusal(f"{self.path}: a state of kind {name} cannot go with --memory; drop the option")
         found.close()
-        for stale in self._target.parent.glob(f".{glob.escape(self._target.name)}.*.working"):
+        for stale in find_beside(self._target, "working"):
             stale.unlink()  # of a run that was killed: this run has the lock
         descriptor, self._working = create_beside(self._target, "working")
         try:

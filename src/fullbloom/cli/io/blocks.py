@@ -159,6 +159,11 @@ def count_lines(block: Block) -> int:
     return data.count(b"\n") + (not data.endswith(b"\n"))
 
 
+def select_whole_lines(block: bytes, nbytes: int) -> bytes:
+    """Return the lines that the first ``nbytes`` of a block contain whole; its last may lack its newline."""
+    return block if nbytes >= len(block) else block[: block.rfind(b"\n", 0, nbytes) + 1]
+
+
 def split_lines(block: Block) -> list[bytes]:
     """Return the lines of a block as keys: without newlines, and without carriage returns before them."""
     return [line.removesuffix(b"\r") for line in bytes(block).removesuffix(b"\n").split(b"\n")]

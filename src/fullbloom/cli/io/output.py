@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import errno
+import glob
 import os
+import re
 import stat
 import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fullbloom import _folders
 from fullbloom.cli.failures import Refusal
 from fullbloom.cli.io.signatures import HEAD, is_binary
 from fullbloom.cli.report import complain
@@ -17,7 +20,7 @@ from fullbloom.cli.standard import require_output
 from fullbloom.cli.stops import interruptible
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Hashable, Iterator, Mapping, Sequence
 
     from fullbloom.cli.filters.kinds import Filter
     from fullbloom.cli.io.blocks import Block
@@ -28,7 +31,9 @@ if TYPE_CHECKING:
 NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
 #: Without it, Windows writes a carriage return before each newline.
 _BINARY = getattr(os, "O_BINARY", 0)
-
+#: The part of a temporary name that makes it unpredictable.
+_UNIQUE_BYTES = 6
+_UNIQUE = re.compile(rf"[0-9a-f]{{{2 * _UNIQUE_BYTES}}}")
 
 #: Seconds until a message says that a named pipe has no reader, and between two tries to open it.
 _SILENT, _BETWEEN = 1.0, 0.02
@@ -64,24 +69,33 @@ def _open_special(path: str) -> int:
             time.sleep(_BETWEEN)
 
 
-def create_beside(target: Path, ending: str) -> tuple[int, Path]:
+def create_beside(target: Path, ending: str, *, private: bool = False) -> tuple[int, Path]:
     """Create an empty file beside ``target``, to take its name later; return its descriptor and path.
 
-    The name is unpredictable, and no link is followed. Mode and owner are those of ``target`` if it exists.
+    The name is unpredictable, and no link is followed. Mode and owner are those of ``target`` if it exists,
+    unless the file is ``private``: then only this user may read it, whoever could read ``target``.
     """
-    path = target.with_name(f".{target.name}.{os.urandom(6).hex()}.{ending}")
-    try:
-        former = target.stat()
-    except OSError:
-        former = None
+    path = target.with_name(f".{target.name}.{os.urandom(_UNIQUE_BYTES).hex()}.{ending}")
+    former = None
+    if not private:
+        with suppress(OSError):
+            former = target.stat()
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | NO_LINKS | _BINARY
-    descriptor = os.open(path, flags, 0o666 if former is None else 0o600)
+    descriptor = os.open(path, flags, 0o600 if private or former is not None else 0o666)
     if former is not None:
         with suppress(OSError, AttributeError):  # only root may, and not on every system
             os.fchown(descriptor, former.st_uid, former.st_gid)
         with suppress(OSError, AttributeError):
             os.fchmod(descriptor, stat.S_IMODE(former.st_mode))
     return descriptor, path
+
+
+def find_beside(target: Path, ending: str) -> Iterator[Path]:
+    """Yield the files that `create_beside` has created for ``target``, and none for a longer name."""
+    start, end = f".{target.name}.", f".{ending}"
+    for path in target.parent.glob(f"{glob.escape(start)}*{end}"):
+        if _UNIQUE.fullmatch(path.name[len(start) : -len(end)]):
+            yield path
 
 
 def require_writable(path: str) -> None:
@@ -191,7 +205,7 @@ class Output(Stream):
         super().write(data if self._packer is None else self._packer.compress(data))
 
     def commit(self, *, durable: bool = False) -> None:
-        """Give the file its name; ``durable`` waits for the disk first."""
+        """Give the file its name; ``durable`` waits until its bytes, and then its name, are on the disk."""
         if self._target is None or self._temporary is None:
             return
         if self._packer is not None:
@@ -201,9 +215,11 @@ class Output(Stream):
                 os.fsync(self._descriptor)
             os.close(self._descriptor)
             self._temporary.replace(self._target)
+            self._temporary = None
+            if durable:
+                _folders.sync(self._target.parent)
         except OSError as error:
             raise OSError(error.errno, error.strerror, self.name) from error
-        self._temporary = None
 
     def discard(self) -> None:
         """Remove the file, if it does not have its name yet."""

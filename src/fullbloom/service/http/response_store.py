@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 #: Changes of all tokens, and bytes of all large responses: the most, and what a cut leaves. A cut visits all
-#: tokens, so it frees space for many changes.
-MAX_CHANGES, CHANGES = 32_000, 30_000
-MAX_BYTES, BYTES = 16 << 20, 15 << 20
+#: tokens, so it frees space for many changes; it blocks the event loop, so not for too many.
+MAX_CHANGES, CHANGES = 30_500, 30_000
+MAX_BYTES, BYTES = 16 << 20, (16 << 20) - (256 << 10)
 #: Seconds for which a change is stored.
 TTL = 600.0
 #: Most bytes of a compressed response: the flags of a million keys have 125,000, as random JSON 484,000.
@@ -101,7 +101,7 @@ class ResponseStore:
         """Start empty."""
         #: By token; the one that stored a change last is at the end.
         self._shares: OrderedDict[int, _Share] = OrderedDict()
-        #: What is stored, or was until it expired: a cut counts again.
+        #: What is stored, or was until it expired or was dropped: a cut counts again.
         self._changes = self._nbytes = 0
 
     def find(self, token: int, key: bytes) -> Change | None:
@@ -133,21 +133,26 @@ class ResponseStore:
     def _cut(self) -> None:
         """Drop what is expired, then what is beyond the bounds."""
         oldest = time.monotonic() - TTL
-        for token, share in list(self._shares.items()):
+        for share in self._shares.values():
             share.drop_expired(oldest)
-            if not share.changes:
-                del self._shares[token]
-        self._changes = self._level(lambda share: len(share.changes), _Share.drop_change, CHANGES)
-        self._nbytes = self._level(lambda share: share.nbytes, _Share.drop_response, BYTES)
+        for token in [token for token, share in self._shares.items() if not share.changes]:
+            del self._shares[token]
+        if self._changes > MAX_CHANGES:
+            self._changes = self._level(lambda share: len(share.changes), _Share.drop_change, CHANGES)
+        if self._nbytes > MAX_BYTES:
+            self._nbytes = self._level(lambda share: share.nbytes, _Share.drop_response, BYTES)
 
     def _level(self, measure: Callable[[_Share], int], drop: Callable[[_Share], None], most: int) -> int:
         """Drop from the tokens with the most until ``most`` is left; return what is left."""
-        total = sum(map(measure, self._shares.values()))
-        level = find_level(map(measure, self._shares.values()), most)
-        for share in self._shares.values():
-            while total > most and (size := measure(share)) > level:
+        sizes = list(map(measure, self._shares.values()))
+        total, level = sum(sizes), find_level(sizes, most)
+        if total <= most:
+            return total
+        for share, size in zip(self._shares.values(), sizes, strict=True):
+            while size > level and total > most:
                 drop(share)
-                total -= size - measure(share)
+                left = measure(share)
+                total, size = total - size + left, left  # noqa: PLW2901 - the size of the share now
         return total
 
 

@@ -23,6 +23,9 @@ from urllib.parse import quote
 import httpx
 import pytest
 
+from fullbloom.service.failures import Refused
+from fullbloom.service.http import unpacking
+
 LONG = bool(os.environ.get("FULLBLOOM_LONG"))
 ROUNDS = 20_000 if LONG else 400
 LIMITS = {
@@ -326,6 +329,45 @@ def test_giant_bodies_are_refused_in_bounded_memory(start):
     assert service.http.post("/v1/filters", content=deep).status_code == 413
     assert lives(service)
     assert memory(service) < before + (64 << 20)
+
+
+class Pieces:
+    """A budget that records by how much it grows."""
+
+    nbytes = 0
+
+    def __init__(self):
+        self.pieces = []
+
+    def grow(self, nbytes):
+        self.nbytes += nbytes
+        self.pieces.append(nbytes)
+
+    def resize(self, nbytes):
+        self.nbytes = nbytes
+
+
+@pytest.mark.parametrize("content", [b"", b"a"])
+def test_a_body_of_countless_gzip_members_is_refused(content):
+    member = gzip.compress(content, mtime=0)
+    most, budget = unpacking.MAX_MEMBERS, Pieces()
+    assert unpacking.unpack(b"gzip", member * most, 1 << 20, budget) == content * most
+    assert 0 not in budget.pieces[:-1], "an empty piece takes memory that the budget does not count"
+    before = time.process_time()
+    with pytest.raises(Refused, match=f"{most} members") as error:
+        unpacking.unpack(b"gzip", member * (most + 1), 1 << 20, Pieces())
+    assert error.value.code == "invalid"
+    with pytest.raises(Refused, match=f"{most} members"):
+        unpacking.unpack(b"gzip", member * ((64 << 20) // len(member)), 64 << 20, Pieces())
+    # 3.4 million members took 11 s.
+    assert time.process_time() - before < 1
+
+
+def test_blocked_gzip_is_unpacked():
+    """Block gzip (BGZF) has a member for every 64 KiB, and an empty one at the end."""
+    block = bytes(range(256)) * 255
+    body = gzip.compress(block) * 200 + gzip.compress(b"")
+    assert unpacking.unpack(b"gzip", body, 1 << 24, Pieces()) == block * 200
 
 
 def test_slow_clients_are_disconnected_and_block_no_other(start):

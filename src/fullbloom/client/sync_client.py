@@ -45,8 +45,10 @@ class Client:
     """The filters of a service, as objects like `set`.
 
     A request that the service is too busy for (429, 503), or that does not arrive, is retried up to
-    ``retries`` times; a change that arrives twice is made once. Raises ``ServiceError`` for what the service
-    refuses. Safe to share between threads and tasks.
+    ``retries`` times. A change that arrives twice is made once, while the service remembers it: for ten
+    minutes, and under load for the token's latest changes, at least 30,000 divided by the number of tokens
+    that send changes. Raises ``ServiceError`` for what the service refuses; its code is "applied" if a change
+    was made, but its response was lost and is not stored. Safe to share between threads and tasks.
 
     ``with Client("http://127.0.0.1:8080") as client: client.create("seen", 10**6)``
     """

@@ -28,6 +28,7 @@ STATUS = {
     "timeout": 408,
     "exists": 409,
     "busy": 409,
+    "applied": 409,
     "changed": 412,
     "large": 413,
     "media-type": 415,

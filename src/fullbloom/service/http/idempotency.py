@@ -5,19 +5,18 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from fullbloom.service.failures import Refused
+from fullbloom.service.http.response_store import ResponseStore
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, MutableMapping
 
     from fullbloom.service.http.asgi import Response
     from fullbloom.service.http.request import Request
+    from fullbloom.service.http.response_store import Change
 
-#: Most responses in the cache, their TTL in seconds, and most bytes of one and of all bodies.
-_MAX_ENTRIES, _TTL, _MAX_BODY, _MAX_BYTES = 10_000, 600.0, 1 << 16, 16 << 20
 #: Most bytes of an Idempotency-Key.
 _MAX_KEY = 255
 #: Seconds that a repeated request waits for the first one.
@@ -25,8 +24,10 @@ _PATIENCE = 30.0
 #: Statuses below this one are successes. After a failure the request is executed again.
 _FAILURES = 300
 _HEADER = b"idempotency-key"
-#: Token, method, path with query, form of the response, and idempotency key.
-Key = tuple[int, str, str, bytes, bytes, bytes]
+#: Bytes of a digest: of a body, and of a request's method, path with query, form of the response, and key.
+_DIGEST = 16
+#: Bytes of a response that the budget of the service's memory does not count.
+_SMALL = 1 << 16
 
 
 class _Body:
@@ -34,7 +35,7 @@ class _Body:
 
     def __init__(self, request: Request) -> None:
         """Receive the body of ``request`` from here on."""
-        self._receive, self._hash = request.receive, hashlib.blake2b()
+        self._receive, self._hash = request.receive, hashlib.blake2b(digest_size=_DIGEST)
         self.length, self.is_complete = 0, False
         request.receive = self.receive
 
@@ -51,26 +52,17 @@ class _Body:
         return self._hash.digest()
 
 
-class _Done(NamedTuple):
-    """The response of the first request of a key, and its body's length and digest."""
-
-    at: float
-    length: int
-    digest: bytes
-    response: Response
-
-
 class IdempotencyCache:
-    """Responses keyed by (token, endpoint, idempotency key).
+    """Changes by (token, endpoint, idempotency key), and their responses.
 
     A repeated request that arrives while the first is executed waits for its response.
     """
 
     def __init__(self) -> None:
         """Start empty."""
-        self._done: OrderedDict[Key, _Done] = OrderedDict()
-        self._active: dict[Key, asyncio.Event] = {}
-        self._nbytes = 0
+        self._store = ResponseStore()
+        #: By token and digest of the key.
+        self._active: dict[tuple[int, bytes], asyncio.Event] = {}
 
     @staticmethod
     def covers(request: Request) -> bool:
@@ -79,7 +71,7 @@ class IdempotencyCache:
 
     async def run(self, request: Request, execute: Callable[[], Awaitable[Response]]) -> Response:
         """Execute the first request of a key; return its response to those that repeat it."""
-        key = _make_key(request)
+        key = request.grant.token, _hash_key(request)
         deadline = time.monotonic() + _PATIENCE
         while (active := self._active.get(key)) is not None:
             try:
@@ -87,54 +79,53 @@ class IdempotencyCache:
             except TimeoutError:
                 text = "the request with this Idempotency-Key is still being executed; try again"
                 raise Refused("busy", text) from None
-        self._drop_expired()
         body = _Body(request)
-        if (known := self._done.get(key)) is not None:
-            await _check_repeated(body, known)
-            return known.response._replace(
-                headers=(*known.response.headers, (b"idempotent-replayed", b"true"))
-            )
+        if (change := self._store.find(*key)) is not None:
+            await _check_repeated(body, change)
+            return await _repeat(request, change)
         self._active[key] = asyncio.Event()
         try:
             response = await execute()
             # A response that was given before the whole body had arrived is that of no certain request.
             if response.status < _FAILURES and body.is_complete:
-                self._store(key, body, response)
+                await self._store.store(*key, body.length, body.digest(), response)
         finally:
             self._active.pop(key).set()
         return response
 
-    def _store(self, key: Key, body: _Body, response: Response) -> None:
-        if len(response.body) > _MAX_BODY:
-            return
-        self._done[key] = _Done(time.monotonic(), body.length, body.digest(), response)
-        self._nbytes += len(response.body)
-        while self._nbytes > _MAX_BYTES or len(self._done) > _MAX_ENTRIES:
-            self._drop_oldest()
 
-    def _drop_expired(self) -> None:
-        oldest = time.monotonic() - _TTL
-        while self._done and next(iter(self._done.values())).at < oldest:
-            self._drop_oldest()
-
-    def _drop_oldest(self) -> None:
-        _, done = self._done.popitem(last=False)
-        self._nbytes -= len(done.response.body)
-
-
-def _make_key(request: Request) -> Key:
+def _hash_key(request: Request) -> bytes:
     value = request.headers[_HEADER]
     if not 0 < len(value) <= _MAX_KEY:
         raise Refused("invalid", f"an Idempotency-Key has 1 to {_MAX_KEY} characters")
     accept = request.headers.get(b"accept", b"")
     query = request.scope.get("query_string", b"")
-    return request.grant.token, request.method, request.path, query, accept, value
+    path = request.path.encode("utf-8", "surrogatepass")
+    hasher = hashlib.blake2b(digest_size=_DIGEST)
+    for part in (request.method.encode(), path, query, accept, value):
+        hasher.update(b"%d:" % len(part))
+        hasher.update(part)
+    return hasher.digest()
 
 
-async def _check_repeated(body: _Body, known: _Done) -> None:
+async def _repeat(request: Request, change: Change) -> Response:
+    """Return the response of a change again."""
+    if change.nbytes > _SMALL:
+        request.budget.grow(change.nbytes)
+    response = await change.read_response()
+    if response is None:
+        raise Refused(
+            "applied",
+            "the change with this Idempotency-Key was made, and is not made again; its response is not "
+            "stored, because it was too large or larger responses followed",
+        )
+    return response._replace(headers=(*response.headers, (b"idempotent-replayed", b"true")))
+
+
+async def _check_repeated(body: _Body, change: Change) -> None:
     """Receive a body; refuse one that differs from that of the first request."""
-    while not body.is_complete and body.length <= known.length:
+    while not body.is_complete and body.length <= change.length:
         if (await body.receive())["type"] != "http.request":
             break
-    if body.length != known.length or body.digest() != known.digest:
+    if body.length != change.length or body.digest() != change.digest:
         raise Refused("unprocessable", "the Idempotency-Key was used with another body; draw a new one")

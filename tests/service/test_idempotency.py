@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import sys
 import tracemalloc
 from types import SimpleNamespace
 
@@ -12,7 +13,7 @@ import pytest
 
 import fullbloom
 from fullbloom.service.failures import Refused
-from fullbloom.service.http import response_store
+from fullbloom.service.http import response_store, results
 from fullbloom.service.http.asgi import Response, make_problem
 from fullbloom.service.http.idempotency import IdempotencyCache
 
@@ -219,3 +220,12 @@ def test_stored_responses_take_bounded_memory(nbytes, most):
         tracemalloc.stop()
     assert store.find(0, (0).to_bytes(16, "big")) is None
     assert held < most
+
+
+def test_a_change_is_refused_before_it_is_made_if_the_service_cannot_write_its_response(monkeypatch):
+    arrow = "fullbloom.service.http.arrow"
+    monkeypatch.delitem(sys.modules, arrow, raising=False)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    request = SimpleNamespace(headers={b"accept": b"application/vnd.apache.arrow.stream"}, action="add")
+    with pytest.raises(Refused, match="needs the extra arrow"):
+        results.choose_format(request, SimpleNamespace(form="lines", body=b"key"))

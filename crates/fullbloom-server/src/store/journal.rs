@@ -206,4 +206,19 @@ mod tests {
             assert!(highest >= 7 * MOST || batch == MOST, "{highest} bytes, batches of {batch}");
         }
     }
+
+    #[test]
+    fn runs_keep_the_order_and_the_domains_of_keys() {
+        let (text, other) = (KeyDomains::TEXT, KeyDomains::default());
+        let [mut all, mut later] = [Runs::default(), Runs::default()];
+        for (runs, domains, words) in
+            [(0, text, [1, 2]), (0, text, [3, 4]), (0, other, [5, 6]), (1, other, [7, 8]), (1, text, [9, 10])]
+        {
+            [&mut all, &mut later][runs].add(domains, &words);
+        }
+        all.extend(&later);
+        let expected = [(text, &[1, 2, 3, 4][..]), (other, &[5, 6]), (other, &[7, 8]), (text, &[9, 10])];
+        assert_eq!(all.iter().collect::<Vec<_>>(), expected);
+        assert_eq!((all.len(), all.words().len()), (4, 10));
+    }
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -70,6 +71,8 @@ def _accepted(request: Request, default: str) -> str:
         name = part.partition(";")[0].strip().lower()
         if name in {"*/*", "application/*", "text/*", ""}:
             return default
+        if name == ARROW:  # without its extra, the request is refused here, before a change is made
+            importlib.import_module("fullbloom.service.http.arrow")
         if name in {BITS, JSON, NDJSON, ARROW}:
             return name
     raise Refused("not-acceptable", f"answers come as {BITS}, {JSON}, {NDJSON} or {ARROW}")

@@ -225,12 +225,12 @@ def _add(path: str, lines: list[bytes]) -> None:
     with lock_file(path, "FILE"):
         # Another run may have added some of them since the comparison.
         before = Path(path).read_bytes()
-        held = {line.removesuffix(b"\r") for line in before.split(b"\n")}
-        if before.endswith(b"\n") or not before:
-            held.discard(b"")  # it follows the last newline, and is no line
+        if before and not before.endswith(b"\n"):
+            before += b"\n"
+        held = {line.removesuffix(b"\r") for line in before.split(b"\n")[:-1]}
         output = Output(path)
         try:
-            output.write(before + (b"" if before.endswith(b"\n") or not before else b"\n"))
+            output.write(before)
             output.write(b"".join(line + b"\n" for line in lines if line not in held))
             output.commit(durable=True)
         finally:

@@ -202,18 +202,22 @@ def probe(sizes: list[int]) -> list[dict[str, float]]:
     """Nanoseconds of a random access to so many bytes, and of a byte of a merge, without a filter."""
     result = []
     for size in sizes:
-        words = np.ones(max(8, size // 8), np.uint64)
-        places = np.random.default_rng(size).integers(0, len(words), ACCESSES)
-        reads = [time_call(lambda w=words, p=places: w.take(p)) for _ in range(RUNS)]
-        writes = [time_call(lambda w=words, p=places: w.__setitem__(p, 2)) for _ in range(RUNS)]
+        words, draw = np.ones(max(8, size // 8), np.uint64), np.random.default_rng(size)
+        reads, writes = [], []
+        for _ in range(RUNS):
+            # New places each time: caches keep what the run before has touched, all of it on some machines.
+            places = draw.integers(0, len(words), ACCESSES)
+            reads.append(time_call(lambda w=words, p=places: w.take(p)))
+            places = draw.integers(0, len(words), ACCESSES)
+            writes.append(time_call(lambda w=words, p=places: w.__setitem__(p, 2)))
         merged = words[: STREAMED // 8]
         other = merged.copy()
         streams = [time_call(lambda w=merged, o=other: np.bitwise_or(w, o, out=w)) for _ in range(RUNS)]
         result.append(
             {
                 "bytes": size,
-                "read_ns": statistics.median(reads) * 1e9 / len(places),
-                "write_ns": statistics.median(writes) * 1e9 / len(places),
+                "read_ns": statistics.median(reads) * 1e9 / ACCESSES,
+                "write_ns": statistics.median(writes) * 1e9 / ACCESSES,
                 "stream_ns": statistics.median(streams) * 1e9 / merged.nbytes,
             }
         )

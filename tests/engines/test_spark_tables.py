@@ -285,3 +285,47 @@ def test_duplicates_shuffle_a_tenth_of_the_bytes(session, engine, functions):
     assert engine.deduplicate(texts, "k").count() == expected == 396_000
     ours = spark_sessions.read_shuffle_bytes(session) - before - own
     assert ours * 10 < own, (ours, own)
+
+
+@pytest.fixture
+def integers(session, functions):
+    """A function that returns rows of integers from a least one on, of which 200 occur twice."""
+
+    def create(least, step, kind, *, nulls=0):
+        once = session.range(20_000, numPartitions=3)
+        twice = session.range(5000, 5200, numPartitions=2)
+        keys = once.union(twice).select((functions.col("id") * step + least).cast(kind).alias("k"))
+        return keys.union(session.range(nulls).select(functions.lit(None).cast(kind).alias("k")))
+
+    return create
+
+
+@pytest.mark.parametrize(
+    ("least", "step", "kind"),
+    [
+        (0, 1, "long"),
+        (-10_000, 1, "smallint"),
+        (-(2**31), 3, "int"),
+        (2**63 - 1 - 20_000 * 7, 7, "long"),
+        (-(2**63), 10**14, "long"),  # a range of as many values as longs have: by hashes
+    ],
+)
+@pytest.mark.parametrize("nulls", [0, 1, 2])
+def test_duplicates_among_integers_are_exact(engine, integers, least, step, kind, nulls):
+    frame = integers(least, step, kind, nulls=nulls)
+    found = engine.find_duplicates(frame, "k", is_repeatable=True)
+    groups = frame.groupBy("k").count().where("count > 1")
+    expected = frame.join(groups, frame["k"].eqNullSafe(groups["k"]), "left_semi")
+    assert rows(found) == rows(expected)
+    assert found.count() == 400 + (nulls if nulls > 1 else 0)
+    assert engine.deduplicate(frame, "k", is_repeatable=True).count() == 20_000 + min(nulls, 1)
+
+
+def test_duplicates_among_consecutive_integers_shuffle_a_tenth_of_the_bytes(session, engine, functions):
+    longs = session.range(400_000, numPartitions=4).select((functions.col("id") % 396_000).alias("k"))
+    before = spark_sessions.read_shuffle_bytes(session)
+    expected = longs.dropDuplicates(["k"]).count()
+    own = spark_sessions.read_shuffle_bytes(session) - before
+    assert engine.deduplicate(longs, "k").count() == expected == 396_000
+    ours = spark_sessions.read_shuffle_bytes(session) - before - own
+    assert ours * 10 < own, (ours, own)

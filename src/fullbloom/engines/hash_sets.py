@@ -1,7 +1,8 @@
 """Sets of hash digits that machines exchange to find duplicates, in about log2(universe / size) + 2 bits.
 
 Each partition sends the leading digits of its keys' hashes to their owners, sorted and compressed as by Elias
-and Fano: low bits as they are, high bits as the positions of ones. An owner answers which digits occur more
+and Fano: low bits as they are, high bits as the positions of ones. A dense set is a bitmap. Integers of a
+small range are digits themselves, exact in one round. An owner answers which digits occur more
 than once (Sanders, Schlag and Mueller, "Communication efficient algorithms for fundamental big data
 problems", 2013). Needs NumPy, which pyarrow's and Dask's users have.
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 #: Size, bits of the universe, low bits.
 _HEADER = struct.Struct("<QBB")
+#: In place of the low bits: a bitmap of the universe up to the last value.
+_BITMAP = 255
 _HASH_BITS = 64
 #: Values of digits per row, at least, in the first round, and in those of fewer rows: one row of these is a
 #: candidate by chance. Four times as many cost each row two bits more.
@@ -39,6 +42,10 @@ REPEATED_FPR = 0.001
 ROWS_PER_SET = 1 << 24
 #: Rows per owner, at most, and owners.
 _ROWS_PER_OWNER, _MOST_OWNERS = 1 << 22, 1 << 10
+#: Bits of an owner's universe that it marks, in two arrays of 64 MiB; it sorts the digits of a larger one.
+_MARKED_BITS = 26
+#: Bits of an owner's universe, at least.
+_LEAST_OWNED_BITS = 16
 
 
 class Shape(NamedTuple):
@@ -56,6 +63,21 @@ def choose_shape(rows: int, spread: int) -> Shape:
     """
     owners = min(_MOST_OWNERS, max(1, -(-rows // _ROWS_PER_OWNER)))
     return Shape(max(8, math.ceil(math.log2(spread * max(1, rows)))), (owners - 1).bit_length())
+
+
+def choose_exact_shape(rows: int, values: int) -> Shape | None:
+    """Return the shape of digits that are integers of so many consecutive values themselves.
+
+    None if digits of hashes have fewer values in the first round.
+
+    >>> choose_exact_shape(20_000_000, 19_800_000)
+    Shape(bits=25, owner_bits=3)
+    """
+    shape = choose_shape(rows, SPREAD)
+    bits = max(8, (values - 1).bit_length())
+    if bits > shape.bits:
+        return None
+    return Shape(bits, min(shape.owner_bits, max(0, bits - _LEAST_OWNED_BITS)))
 
 
 class Collector:
@@ -112,6 +134,8 @@ def take_digits(hashes: Any, bits: int, shift: int = 0) -> Any:
 
 def find_repeated(parts: Iterable[tuple[bytes, bytes]], bits: int) -> bytes:
     """Return the set of digits that occur in several parts, or repeatedly in one; a part is as of `split`."""
+    if bits <= _MARKED_BITS:
+        return encode(_mark_repeated(parts, bits), bits)
     sent, found = [], []
     for once, again in parts:
         sent.append(decode(once))
@@ -124,10 +148,26 @@ def find_repeated(parts: Iterable[tuple[bytes, bytes]], bits: int) -> bytes:
     return encode(np.unique(np.concatenate(found)), bits)
 
 
+def _mark_repeated(parts: Iterable[tuple[bytes, bytes]], bits: int) -> Any:
+    """Return the repeated digits: in memory for one part and the universe, however many parts there are."""
+    is_known, is_repeated = np.zeros(1 << bits, bool), np.zeros(1 << bits, bool)
+    for once, again in parts:
+        digits = decode(once)
+        is_repeated[digits[is_known[digits]]] = True
+        is_known[digits] = True
+        is_repeated[decode(again)] = True
+    return np.flatnonzero(is_repeated).astype(_choose_type(bits))
+
+
 def encode(values: Any, bits: int) -> bytes:
-    """Return sorted, distinct values below ``2**bits`` as bytes."""
+    """Return sorted, distinct values below ``2**bits`` as bytes: a bitmap if that is shorter."""
     size = len(values)
     low = max(0, bits - max(1, size).bit_length() + 1)
+    last = int(values[-1]) + 1 if size else 0
+    if size and last <= size * (low + 1) + (1 << (bits - low)):
+        marks = np.zeros(last, bool)
+        marks[values] = True
+        return _HEADER.pack(size, bits, _BITMAP) + np.packbits(marks).tobytes()
     highs = (values >> values.dtype.type(low)).astype(np.int64) + np.arange(size)
     ones = np.zeros(size + (1 << (bits - low)), bool)
     ones[highs] = True
@@ -143,6 +183,11 @@ def encode(values: Any, bits: int) -> bytes:
 def decode(data: bytes) -> Any:
     """Return the sorted values of `encode` as an array; raise FormatError for other bytes."""
     size, bits, low = _HEADER.unpack_from(data) if len(data) >= _HEADER.size else (0, 0, 1)
+    if low == _BITMAP and bits <= _HASH_BITS:
+        marked = np.flatnonzero(np.unpackbits(np.frombuffer(data, np.uint8, offset=_HEADER.size)))
+        if len(marked) != size or int(marked[-1:].sum()) >> bits:
+            raise FormatError(f"a bitmap of {size} values below 2**{bits} has {len(marked)} of them")
+        return marked.astype(_choose_type(bits))
     plane = -(-size // 8)
     if not low <= bits <= _HASH_BITS or bits - low > size.bit_length():
         raise FormatError("the bytes are not a set of hash digits")

@@ -64,6 +64,26 @@ def test_replies_keep_the_order_of_pipelined_commands(service: Service):
     assert raw.take(len(expected)) == expected
 
 
+def count_received_segments(connection: socket.socket) -> int:
+    """Segments with data that this side has received; Linux counts them."""
+    info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 192)
+    return int.from_bytes(info[152:156], "little")
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_INFO"), reason="only Linux counts the segments of a connection")
+def test_pipelines_that_end_within_a_command_are_read_and_answered_at_once(service: Service):
+    raw = service.socket()
+    commands = PING * 4000  # 56 kB, which one read of 64 KiB takes
+    raw.send(PING[:5])
+    for _ in range(10):
+        time.sleep(0.02)  # the service waits for the rest of a command
+        before = count_received_segments(raw.socket)
+        raw.send(PING[5:] + commands + PING[:5])
+        assert raw.take(7 * 4001) == b"+PONG\r\n" * 4001
+        # In pieces of 4 KiB there are 14 replies.
+        assert count_received_segments(raw.socket) - before < 8
+
+
 @pytest.mark.parametrize("length", [7, 65_536, 1_000_003])
 def test_a_client_that_never_stops_sending_does_not_block_others(service: Service, length):
     """Whatever ends of commands its reads end in."""

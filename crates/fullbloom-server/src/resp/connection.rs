@@ -165,7 +165,10 @@ impl Connection {
     /// `None` if clients hold too much memory.
     fn reserve_input(&mut self) -> Option<usize> {
         let input = &self.buffers.input;
-        let wanted = self.session.missing().clamp(1, input.len().max(READ));
+        let missing = self.session.missing().clamp(1, input.len().max(READ));
+        // A buffer that shrank around the start of a command grows again: a pipeline of 50 kB that is read in pieces of
+        // 4 kB takes 1.4 times as long for BF.ADD, and twice as long for PING.
+        let wanted = if input.len() < READ { missing.max(READ / 2) } else { missing };
         if input.capacity() - input.len() < wanted {
             let more = wanted.max(READ).max(input.len() / 2);
             if input.len() >= READ {

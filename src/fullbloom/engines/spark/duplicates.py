@@ -7,6 +7,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Window, functions
+from pyspark.sql import types as spark_types
 
 from fullbloom.engines import hash_sets
 from fullbloom.engines.kinds import create_mergeable
@@ -37,7 +38,8 @@ def find_duplicates(
     The result is exact, and values are equal as in ``groupBy``: nulls are equal, and so are NaN. In each
     round, partitions send some digits of 64-bit hashes to the owners of these digits, 1 to 2 bytes per row,
     and the owners answer which occur repeatedly. Only rows that every round left as candidates are shuffled
-    and compared.
+    and compared. One column of integers whose range has at most 8 to 16 times as many values as the frame has
+    rows takes one round and 1 to 6 bits per row, because the integers are the digits.
 
     The frame is counted and read once per round now, and again with the result, so it must give the same rows
     each time. Where its plan does not show that, this groups all rows, which reads them once: a limit, a
@@ -97,9 +99,21 @@ def _find_candidates(frame: Any, columns: list[str], rounds: int, *, is_repeatab
         return None
     if not (plans.is_repeatable(frame) if is_repeatable is None else is_repeatable):
         return None
-    rows = total = frame.count()
-    hashes = hash_columns(frame, columns)
-    condition, shift = None, 0
+    if len(columns) == 1 and isinstance(types[0], spark_types.IntegralType):
+        rows, least, values = _read_range(frame, columns[0])
+        if rows - values > _MOST_CANDIDATES * rows:
+            return None
+        exact = hash_sets.choose_exact_shape(rows, values)
+        if exact is not None:
+            return _find_integers(frame, columns[0], rows, least, values, exact)
+    else:
+        rows = frame.count()
+    return _find_hashes(frame, hash_columns(frame, columns), rows, rounds)
+
+
+def _find_hashes(frame: Any, hashes: Any, rows: int, rounds: int) -> Any:
+    """Return a Column that is True for each row whose hash occurs again; None if all rows are candidates."""
+    condition, shift, total = None, 0, rows
     for number in range(rounds):
         shape = hash_sets.choose_shape(
             rows, hash_sets.LATER_SPREAD if number or rounds == 1 else hash_sets.SPREAD
@@ -116,6 +130,25 @@ def _find_candidates(frame: Any, columns: list[str], rounds: int, *, is_repeatab
         # Each repeated digit is that of two rows, at least; chance adds rows that share no key.
         rows = max(2 * repeated, 1)
     return condition
+
+
+def _read_range(frame: Any, column: str) -> tuple[int, int, int]:
+    """Return the number of rows, the least integer, and the number of values up to the greatest and null."""
+    key = pick(frame, column)
+    counts = functions.count(functions.lit(1)), functions.min(key), functions.max(key)
+    rows, least, greatest = frame.agg(*counts).first()
+    return (rows, 0, 1) if least is None else (rows, least, greatest - least + 2)
+
+
+def _find_integers(
+    frame: Any, column: str, rows: int, least: int, values: int, shape: hash_sets.Shape
+) -> Any:
+    """Return a Column that is True for each row whose integer occurs again, by the integers themselves."""
+    place = pick(frame, column).cast("long") - functions.lit(least).cast("long")
+    place = functions.coalesce(place, functions.lit(values - 1).cast("long"))  # nulls come last
+    aligned = functions.shiftleft(place, 64 - shape.bits)  # where `Collector` looks for digits
+    answered = _exchange(frame.select(aligned.alias("hash")), rows, 0, shape)
+    return _look_up_repeated(place, answered, rows, rows, shape)[0]
 
 
 def _exchange(hashes: Any, rows: int, shift: int, shape: hash_sets.Shape) -> Any:
@@ -152,7 +185,7 @@ def _look_up_repeated(
         try:
             check_total_size(answered.sparkSession, nbytes)
         except FilterMemoryError as error:
-            warnings.warn(f"all rows are compared, because {error}", RuntimeWarning, stacklevel=4)
+            warnings.warn(f"all rows are compared, because {error}", RuntimeWarning, stacklevel=5)
             return None, repeated
         owner = functions.shiftright("owner", shape.owner_bits - group_bits)
         groups = (

@@ -22,6 +22,8 @@ PARTS = ["build", "contains", "joins", "duplicates"]
 OWN, SAME, BLOCKED = "Spark's own", "ours, the same bits", 'ours, kind="bloom"'
 PLAIN, RUNTIME_FILTER, BLOOM_JOIN = "shuffle join", "Spark's runtime filter", "bloom_join"
 DROP, DEDUPLICATE = "dropDuplicates", "deduplicate"
+#: Tables with duplicates.
+TABLES = {"longs": "consecutive longs", "random": "random longs", "texts": "texts of 32 letters"}
 Figures = dict[str, Any]
 
 
@@ -83,7 +85,7 @@ def list_duplicates(record: Figures) -> str:
         own, mine = runs[DROP], runs[DEDUPLICATE]
         rows.append(
             [
-                f"20M {'consecutive longs' if name == 'longs' else 'texts of 32 letters'}, 1 % repeat",
+                f"20M {TABLES[name]}, 1 % repeat",
                 f"{write_bytes(own['shuffled'])}, {write_seconds(own['seconds'])}",
                 f"{write_bytes(mine['shuffled'])}, {write_seconds(mine['seconds'])}",
                 f"{mine['shuffled'] / own['shuffled']:.2f}",
@@ -95,12 +97,12 @@ def list_duplicates(record: Figures) -> str:
 def list_digits(record: Figures) -> str:
     """The table of other ways to send digits."""
     figures = record["digits"]["figures"]
-    own = record["duplicates"]["figures"]["tables"]["longs"][DROP]["shuffled"]
+    own = record["duplicates"]["figures"]["tables"]["random"][DROP]["shuffled"]
     rows = [
         [name, write_bytes(nbytes), f"{8 * nbytes / figures['rows']:.1f}", f"{nbytes / own:.2f}"]
         for name, nbytes in figures["ways"].items()
     ]
-    return markdown(["digits of 20M longs", "bytes", "bits per row", "of `dropDuplicates`"], rows)
+    return markdown(["digits of 20M random longs", "bytes", "bits per row", "of `dropDuplicates`"], rows)
 
 
 def describe_machine(record: Figures) -> str:

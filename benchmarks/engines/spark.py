@@ -85,10 +85,11 @@ def write_sides(session: Any, folder: Path) -> None:
 
 
 def write_keys(session: Any, folder: Path) -> None:
-    """Tables of longs and texts, of which one in a hundred repeats an earlier one."""
+    """Tables of consecutive and random longs and texts, of which one in a hundred repeats an earlier one."""
     unique = ROWS * 99 // 100
     keys = session.range(ROWS, numPartitions=8).select((functions.col("id") % unique).alias("k"))
     keys.write.parquet(str(folder / "longs"))
+    keys.select(functions.xxhash64("k").alias("k")).write.parquet(str(folder / "random"))
     texts = keys.select(functions.md5(functions.col("k").cast("string")).alias("k"))
     texts.write.parquet(str(folder / "texts"))
 
@@ -201,7 +202,7 @@ def duplicates(session: Any, folder: Path) -> Figures:
     """Rows without the duplicates among 20M, of which 1 % repeat another."""
     write_keys(session, folder)
     tables = {}
-    for name in ("longs", "texts"):
+    for name in ("longs", "random", "texts"):
         frame = session.read.parquet(str(folder / name))
         # The first turn compiles the JVM's code and does not count.
         for _ in range(2):

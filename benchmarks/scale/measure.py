@@ -25,9 +25,11 @@ FPR = 0.01
 CHUNK = 1 << 22
 #: Lookups of one run, half of them for absent keys, and accesses of one run of a probe.
 LOOKUPS, ACCESSES = 1 << 24, 1 << 22
-#: Runs of a measurement, whose median counts; one build of a filter beyond the size, because it takes long.
-RUNS, LONG = 5, 200_000_000
+#: Runs of a measurement, whose mean or median counts; fewer builds of a filter of this size, which take long.
+RUNS, LONG, LONG_RUNS = 5, 200_000_000, 3
 ABSENT = 1 << 40
+#: Chunks of keys between two probes of a build.
+PROBED = 8
 #: Values of digits per row in the rounds of `fullbloom.engines.spark.find_duplicates`.
 SPREADS = [hash_sets.SPREAD, hash_sets.LATER_SPREAD]
 #: One row in a hundred has the key of another.
@@ -55,46 +57,102 @@ def time_call(call: Callable[[], Any]) -> float:
     return spent
 
 
-def add_all(into: BloomFilter, count: int) -> float:
-    """Seconds to add the first whole numbers."""
-    return sum(time_call(lambda keys=keys: into.update(keys)) for keys in iter_keys(0, count))
+class Probe:
+    """An array of so many bytes, accessed at random or in order: the cost of the memory without a filter."""
+
+    def __init__(self, size: int) -> None:
+        words = np.ones(max(8, size // 8), np.uint64)
+        # Single bytes, so that what is read takes as little of the caches as the results of lookups.
+        self._bytes = words.view(np.uint8)
+        self._merged = words[: STREAMED // 8]
+        self._other = self._merged.copy()
+        self._draw = np.random.default_rng(size)
+        self._seconds: dict[str, list[float]] = {"read": [], "write": [], "stream": []}
+
+    def read(self) -> None:
+        """Time random reads."""
+        places = self._draw_places()
+        self._seconds["read"].append(time_call(lambda: self._bytes.take(places)))
+
+    def write(self) -> None:
+        """Time random writes."""
+        places = self._draw_places()
+        self._seconds["write"].append(time_call(lambda: self._bytes.__setitem__(places, 2)))
+
+    def stream(self) -> None:
+        """Time a merge of the array, or of its beginning, with another."""
+        merged, other = self._merged, self._other
+        self._seconds["stream"].append(time_call(lambda: np.bitwise_or(merged, other, out=merged)))
+
+    def describe(self) -> dict[str, float]:
+        """Means: nanoseconds of an access, and of a byte of a merge."""
+        mean = {name: statistics.fmean(times) * 1e9 for name, times in self._seconds.items()}
+        return {
+            "read_ns": mean["read"] / ACCESSES,
+            "write_ns": mean["write"] / ACCESSES,
+            "stream_ns": mean["stream"] / self._merged.nbytes,
+        }
+
+    def _draw_places(self) -> Any:
+        # New ones each time: caches keep what the run before has touched, all of it on some machines.
+        return self._draw.integers(0, len(self._bytes), ACCESSES)
 
 
-def look_up(known: BloomFilter, count: int) -> tuple[float, int]:
-    """Nanoseconds per lookup, and the false positives; present and absent keys by turns."""
-    draw, spent, found = np.random.default_rng(count), 0.0, 0
-    for start in range(0, LOOKUPS, CHUNK):
+def add_all(into: BloomFilter, count: int, probe: Probe | None = None) -> float:
+    """Seconds to add the first whole numbers; the probe writes now and then."""
+    spent = 0.0
+    for number, keys in enumerate(iter_keys(0, count)):
+        if probe is not None and number % PROBED == 0:
+            probe.write()
+        spent += time_call(lambda keys=keys: into.update(keys))
+    return spent
+
+
+def look_up(known: BloomFilter, count: int, probe: Probe) -> tuple[float, float]:
+    """Nanoseconds per lookup of present and absent keys by turns, and the share of false positives."""
+    draw, spent, found = np.random.default_rng(count), [], 0
+    for start in range(0, RUNS * LOOKUPS, CHUNK):
         keys = np.arange(ABSENT + start, ABSENT + start + CHUNK, dtype=np.uint64)
         keys[::2] = draw.integers(0, count, CHUNK // 2, dtype=np.uint64)
+        probe.read()
         begun = time.process_time()
         result = known.contains_many(keys)
-        spent += time.process_time() - begun
+        spent.append(time.process_time() - begun)
         assert result[::2].all()
         found += int(result[1::2].sum())
-    return spent * 1e9 / LOOKUPS, found
+    return statistics.fmean(spent) * 1e9 / CHUNK, found / (RUNS * LOOKUPS // 2)
 
 
 def measure_filter(count: int) -> dict[str, Any]:
-    """A filter of ``count`` keys: build, lookups, bytes, container and merge."""
-    builds, lookups = [], []
+    """A filter of ``count`` keys: build, lookups, bytes, container and merge.
+
+    A probe of as many bytes runs by turns with each, in the same process, and means of both count: the speed
+    of the memory of a shared machine changes by half within a minute.
+    """
+    builds, merges = [], []
     elapsed = time.perf_counter()
-    for _ in range(1 if count >= LONG else RUNS):
+    known = BloomFilter(count, FPR)
+    probe = Probe(known.nbytes)
+    for _ in range(LONG_RUNS if count >= LONG else RUNS):
+        # In the memory of the one before: a virtual machine takes 2 s for a GB that it has not used yet.
+        del known
         known = BloomFilter(count, FPR)
-        builds.append(add_all(known, count))
-    for _ in range(RUNS):
-        ns, wrong = look_up(known, count)
-        lookups.append(ns)
+        builds.append(add_all(known, count, probe))
+    query_ns, false_positives = look_up(known, count, probe)
     other = known.copy()
-    merges = [time_call(lambda: known.merge(other)) for _ in range(RUNS)]
+    for _ in range(RUNS):
+        probe.stream()
+        merges.append(time_call(lambda: known.merge(other)))
     container = len(known.to_bytes())
     return {
         "keys": count,
-        "build_seconds": statistics.median(builds),
-        "query_ns": statistics.median(lookups),
-        "false_positives": wrong / (LOOKUPS // 2),
+        "build_seconds": statistics.fmean(builds),
+        "query_ns": query_ns,
+        "false_positives": false_positives,
         "filter_bytes": known.nbytes,
         "container_bytes": container,
-        "merge_seconds": statistics.median(merges),
+        "merge_seconds": statistics.fmean(merges),
+        **probe.describe(),
         "elapsed_seconds": time.perf_counter() - elapsed,
     }
 
@@ -199,28 +257,15 @@ def measure_sync(count: int) -> dict[str, Any]:
 
 
 def probe(sizes: list[int]) -> list[dict[str, float]]:
-    """Nanoseconds of a random access to so many bytes, and of a byte of a merge, without a filter."""
+    """The memory at sizes of which no filter is built."""
     result = []
     for size in sizes:
-        words, draw = np.ones(max(8, size // 8), np.uint64), np.random.default_rng(size)
-        reads, writes = [], []
+        one = Probe(size)
         for _ in range(RUNS):
-            # New places each time: caches keep what the run before has touched, all of it on some machines.
-            places = draw.integers(0, len(words), ACCESSES)
-            reads.append(time_call(lambda w=words, p=places: w.take(p)))
-            places = draw.integers(0, len(words), ACCESSES)
-            writes.append(time_call(lambda w=words, p=places: w.__setitem__(p, 2)))
-        merged = words[: STREAMED // 8]
-        other = merged.copy()
-        streams = [time_call(lambda w=merged, o=other: np.bitwise_or(w, o, out=w)) for _ in range(RUNS)]
-        result.append(
-            {
-                "bytes": size,
-                "read_ns": statistics.median(reads) * 1e9 / ACCESSES,
-                "write_ns": statistics.median(writes) * 1e9 / ACCESSES,
-                "stream_ns": statistics.median(streams) * 1e9 / merged.nbytes,
-            }
-        )
+            one.read()
+            one.write()
+            one.stream()
+        result.append({"bytes": size, **one.describe()})
     return result
 
 

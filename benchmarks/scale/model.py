@@ -2,7 +2,7 @@
 
 A blocked filter touches one cache line per key, so its time per key is that of some instructions and of one
 access at random to so many bytes. What the access costs at each size, caches and memory, is measured without
-a filter (`measure.probe`); the two factors are fitted. Duplicates are found by senders and owners that work
+a filter (`measure.Probe`); the two factors are fitted. Duplicates are found by senders and owners that work
 alike, so one of each is run with its share of the work, and the whole is their number times that.
 """
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Record = dict[str, Any]
+#: Keys of filters that are left out of the fit. They are about as large as the last cache, and how much of it
+#: a filter or a probe gets depends on what else runs.
+AMID = {3_000_000, 10_000_000}
 #: Bits of a filter in Spark's format per digit.
 DIGIT_BITS = -math.log(REPEATED_FPR) / math.log(2) ** 2
 
@@ -92,18 +95,17 @@ def fit_line(xs: Sequence[float], ys: Sequence[float]) -> Line:
 
 def fit(record: Record, most: int) -> Model:
     """The model of the filters with at most ``most`` keys."""
-    rows = [row for row in record["filters"] if row["keys"] <= most]
-    probes = tuple(sorted(record["probe"], key=lambda one: one["bytes"]))
-    by_size = {one["bytes"]: one for one in probes}
-    here = [by_size[row["filter_bytes"]] for row in rows]
+    rows = [row for row in record["filters"] if row["keys"] <= most and row["keys"] not in AMID]
+    beside = [row | {"bytes": row["filter_bytes"]} for row in record["filters"] + record["largest"]]
+    probes = tuple(sorted([*beside, *record["probe"]], key=lambda one: one["bytes"]))
     largest = rows[-1]
     return Model(
         build=fit_line(
-            [one["write_ns"] for one in here], [row["build_seconds"] * 1e9 / row["keys"] for row in rows]
+            [row["write_ns"] for row in rows], [row["build_seconds"] * 1e9 / row["keys"] for row in rows]
         ),
-        query=fit_line([one["read_ns"] for one in here], [row["query_ns"] for row in rows]),
+        query=fit_line([row["read_ns"] for row in rows], [row["query_ns"] for row in rows]),
         merge=fit_line(
-            [one["stream_ns"] for one in here],
+            [row["stream_ns"] for row in rows],
             [row["merge_seconds"] * 1e9 / row["filter_bytes"] for row in rows],
         ),
         bits_per_key=largest["filter_bytes"] * 8 / largest["keys"],

@@ -27,7 +27,7 @@ SIZES = [
     1_000_000_000,
 ]
 FITTED, PREDICTED = 100_000_000, 1_000_000_000
-#: Bytes of the shards of the plan, probed as well.
+#: Bytes of the shards of the plan: the memory is probed at these sizes, too.
 SHARDS = [2_500_000_000, 5_000_000_000]
 PLANNED = 100_000_000_000
 #: What is stored of the machine of each part.
@@ -72,16 +72,11 @@ def measure(part: str) -> None:
     save_record(FILE, record)
 
 
-def _probe_filters() -> list[Any]:
-    sizes = [row["filter_bytes"] for row in load()["filters"] + load()["largest"]]
-    return list(_run("probe", sizes=[*sizes, *SHARDS]))
-
-
 #: Each takes less than nine minutes.
 PARTS = {
     "filters": lambda: [_run("measure_filter", count=count) for count in SIZES[:-1]],
     "largest": lambda: [_run("measure_filter", count=SIZES[-1])],
-    "probe": _probe_filters,
+    "probe": lambda: _run("probe", sizes=SHARDS),
     "cores": _run_on_all_cores,
     "route": lambda: _run("measure_route"),
     "shuffle": lambda: [_run("measure_shuffle", rows=rows) for rows in SHUFFLED],

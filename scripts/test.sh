@@ -5,18 +5,19 @@
 # their tests share what they set up; tests/conftest.py says which come first.
 # The dashboard is built at the same time where Node is installed, so that a few tests of it run in a browser. The closing
 # lines say which tests of pages are skipped, and why.
-# PROFILE compiles the Rust tests but for the core's unit tests: `test`, with checks of arithmetic, is the default; `quick`
-# shares the build of the extensions, which saves 3 minutes of processor time on a first run.
+# PROFILE compiles the Rust tests but for the core's unit tests, and the program that tests/service/resp starts: `test`,
+# with checks of arithmetic, is the default; `quick` shares the build of the extensions, which saves 3 minutes of
+# processor time on a first run.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 mkdir -p build
-export profile="${PROFILE:-test}"
+export PROFILE="${PROFILE:-test}"
 
 # test_rust [OPTION of cargo test...]: the Rust tests.
 test_rust() {
     cargo test --locked --package fullbloom-core --lib "$@" &&
-        cargo test --locked --profile "$profile" --package fullbloom-core --test '*' "$@" &&
-        cargo test --locked --profile "$profile" --package fullbloom-server "$@"
+        cargo test --locked --profile "$PROFILE" --package fullbloom-core --test '*' "$@" &&
+        cargo test --locked --profile "$PROFILE" --package fullbloom-server "$@"
 }
 export -f test_rust
 

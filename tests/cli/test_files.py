@@ -2,14 +2,17 @@ from __future__ import annotations
 
 import itertools
 import os
+import shutil
 import signal
 import subprocess
 from pathlib import Path
 
 import pytest
+from support import write_parquet
 
 from fullbloom import ForeignFilter
 from fullbloom.cli import main
+from fullbloom.cli.filters.state import lock_file
 
 ROLES = ("-o", "--dupes-output", "--state")
 
@@ -50,6 +53,49 @@ def test_build_and_seen_do_not_overwrite_their_input(fullbloom, refused, tmp_pat
     refused(fullbloom("build", "in", "./in", cwd=tmp_path))
     refused(fullbloom("seen", "in", "--state", "./in", cwd=tmp_path))
     assert (tmp_path / "in").read_bytes() == b"a\n"
+
+
+#: Commands that replace the file "out"; those of servers need none, because the lock comes first.
+REPLACING = [
+    "build out in",
+    "convert out out --to split",
+    "convert part out --to split",
+    "merge out out part",
+    "delta out day next",
+    "delta out out change --apply",
+    "insert out in",
+    "dedup -o out in",
+    "dedup -o out out",
+    "dedup --dupes-output out in",
+    "dedup --state out in",
+    "seen --state out in",
+    "sync --write out in",
+    "parquet probe --column user --keys in --arrow out users.parquet",
+    "redis-save redis://127.0.0.1:1 words out",
+    "backup --url http://127.0.0.1:1 out",
+    "man --output .",
+]
+
+
+@pytest.mark.parametrize("words", REPLACING)
+def test_a_file_that_another_run_uses_is_not_replaced(fullbloom, refused, tmp_path, words):
+    (tmp_path / "in").write_bytes(b"1\n2\n")
+    (tmp_path / "rest").write_bytes(b"3\n")
+    write_parquet(tmp_path / "users.parquet")
+    for build in ("part in", "day in --except rest --kind cascade", "next in --except rest --like day"):
+        kind = ["--kind", "cascade"] if "--like" in build else []
+        fullbloom("build", *build.split(), *kind, cwd=tmp_path, check=0)
+    fullbloom("delta", "change", "day", "next", cwd=tmp_path, check=0)
+    name = "fullbloom.1" if words.startswith("man") else "out"
+    source = "day" if "--apply" in words else "in" if words.startswith("sync") else "part"
+    shutil.copy(tmp_path / source, tmp_path / name)
+    before = (tmp_path / name).read_bytes()
+    if words.startswith("sync"):
+        (tmp_path / "in").write_bytes(b"1\n2\n4\n")
+    with lock_file(str(tmp_path / name)):
+        text = refused(fullbloom(*words.split(), cwd=tmp_path))
+    assert f"{name}: another run uses this file" in text
+    assert (tmp_path / name).read_bytes() == before
 
 
 def test_a_device_may_have_every_role(fullbloom):

@@ -14,7 +14,6 @@ from fullbloom import registry
 from fullbloom.cli.filters.kinds import find_kind, list_kinds
 from fullbloom.plan import choices
 from fullbloom.recipes.dedup import add_new, keeps_copies, unique
-from fullbloom.recipes.seen import mark_lines, old_lines
 
 ROWS = {row["name"]: row for row in package.variants()}
 KINDS = [row["name"] for row in list_kinds()]
@@ -278,7 +277,23 @@ def test_a_filter_that_keeps_copies_is_given_each_line_once():
     seen = Copies()
     assert keeps_copies(seen)
     assert add_new(["a", "a", "b"], seen) == [True, False, True]
-    assert mark_lines(b"a\r\nc\n", Copies()) == (2, 2, b"new\ta\r\nnew\tc\n")
-    assert old_lines(b"x\ny\nx", Copies()) == (3, 2, b"x")
     assert list(unique("abcab", seen)) == ["c"]
     assert seen.keys == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("mode", ["--new-only", "--old-only", "--mark"])
+def test_seen_gives_a_filter_that_keeps_copies_each_line_once(fullbloom, tmp_path, mode):
+    options = ["seen", "-q", "--kind", "counting", "--expected", "100", "--state", tmp_path / "s", mode]
+    data = b"a\r\nc\na\nc\r\na"
+    first, later = {
+        "--new-only": (b"a\r\nc\n", b""),
+        "--old-only": (b"a\nc\r\na", data),
+        "--mark": (
+            b"new\ta\r\nnew\tc\nold\ta\nold\tc\r\nold\ta",
+            b"old\ta\r\nold\tc\nold\ta\nold\tc\r\nold\ta",
+        ),
+    }[mode]
+    for expected in (first, later, later):
+        assert fullbloom(*options, stdin=data, check=0).stdout == expected
+    seen = package.open(tmp_path / "s")
+    assert [seen.count(key) for key in "ac"] == [1, 1]

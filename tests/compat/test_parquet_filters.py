@@ -155,7 +155,7 @@ def test_only_footers_and_filters_are_read(written: Path) -> None:
         footer = file.bytes_read
         places = list(found)
         for place in places:
-            parquet._read_filter(file, place, found.end)
+            parquet._read_filter(file, place, found.end, found.end)
         asked = sum(place.length or 0 for place in places)
         assert file.bytes_read == footer + asked
         tail = written.read_bytes()[-8:]
@@ -359,6 +359,26 @@ def test_filters_together_take_no_more_bytes_than_their_file(tmp_path: Path, thr
             list(probe_filters(path, "a", [1], threads=threads))
 
 
+def test_a_filter_beyond_the_bytes_of_its_file_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = fullbloom.ForeignFilter.with_shape("parquet", 1 << 20, 8, key_type="long").to_foreign()
+    read, lengths = sources.RangedFile.read, []
+
+    def count(file: sources.RangedFile, offset: int, length: int) -> bytes:
+        lengths.append(length)
+        return read(file, offset, length)
+
+    monkeypatch.setattr(sources.RangedFile, "read", count)
+    for length in (None, len(body)):
+        path = write_forged(tmp_path / "shared.parquet", body, length, row_groups=2)
+        lengths.clear()
+        with pytest.raises(FormatError, match=f"row group 1: with the {len(body)} bytes of this filter"):
+            list(read_filters(path, "a"))
+        # Beside the file, only the header of the second filter.
+        assert sum(lengths) <= path.stat().st_size + 32
+
+
 def test_a_filter_of_unstated_length_ends_before_the_footer(tmp_path: Path) -> None:
     block = fullbloom.ForeignFilter.with_shape("parquet", 256, 8, key_type="long")
     block.add(7)
@@ -375,5 +395,5 @@ def test_a_filter_of_unstated_length_ends_before_the_footer(tmp_path: Path) -> N
         found = parquet._Footer(file, "a", None)
         before = file.bytes_read
         with pytest.raises(FormatError, match="its numBytes is 64, and 32 bytes follow its header"):
-            parquet._read_filter(file, next(iter(found)), found.end)
+            parquet._read_filter(file, next(iter(found)), found.end, found.end)
         assert file.bytes_read - before <= found.end

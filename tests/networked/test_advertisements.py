@@ -254,6 +254,11 @@ def test_levels_beyond_the_limit_of_bytes_are_refused_wherever_the_limit_is() ->
     assert len(AttenuatedFilter.from_bytes(data, max_bytes=3 * one).levels) == 3
     with pytest.raises(FilterMemoryError, match=f"level 3 of 3 .* max_bytes = {2 * one}"):
         AttenuatedFilter.from_bytes(data, max_bytes=2 * one)
+    for first, left in ((1, one - 1), (2, 1)):
+        most = (first - 1) * one + left
+        limit = f"max_bytes is {most}" if first == 1 else f"max_bytes = {most} leaves {left}"
+        with pytest.raises(FilterMemoryError, match=f"level {first} of 3: .* {one} bytes, {limit};"):
+            AttenuatedFilter.from_bytes(data, max_bytes=most)
     for most in (0, -1):
         with pytest.raises(ParameterError, match="max_bytes must be between 1"):
             AttenuatedFilter.from_bytes(data, max_bytes=most)

@@ -280,6 +280,31 @@ def test_data_saver_loads_a_scene_only_when_it_is_opened(
     wait_for_all(page)
 
 
+@pytest.mark.parametrize("width", [360, 1280])
+def test_the_header_is_one_row_also_with_a_note(browser: Browser, address: str, width: int) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 900})
+    page = context.new_page()
+    show(page, address, "words")
+
+    def measure() -> float:
+        brand, tools = (page.locator(part).bounding_box() for part in (".brand", ".tools"))
+        assert brand is not None
+        assert tools is not None
+        assert abs(brand["y"] + brand["height"] / 2 - tools["y"] - tools["height"] / 2) <= 1
+        assert brand["x"] + brand["width"] < tools["x"]
+        height: float = page.evaluate("document.querySelector('.top').offsetHeight")
+        return height
+
+    before = measure()
+    page.get_by_role("button", name="Copy link").click()
+    page.locator(".note:not(:empty)").wait_for()
+    note = page.locator(".note").bounding_box()
+    assert note is not None
+    assert measure() == before
+    assert 0 <= note["x"] <= note["x"] + note["width"] <= width
+    context.close()
+
+
 @pytest.mark.parametrize("width", [360, 768, 1280, 3840])
 def test_no_scene_scrolls_sideways(browser: Browser, address: str, width: int) -> None:
     context = browser.new_context(viewport={"width": width, "height": 900})

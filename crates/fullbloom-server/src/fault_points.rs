@@ -60,6 +60,7 @@ mod armed {
         "file.written",
         "files.sync",
         "files.synced",
+        "merge.round",
         "checkpoint.rotated",
         "checkpoint.written",
         "manifest.create",

@@ -45,10 +45,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: ConvertOptions) -> int:
     """Open, convert, and write."""
+    from fullbloom.cli.filters.state import lock_output
+    from fullbloom.cli.report import report
+
+    # OUT may be IN: a run that adds to it between the two would be undone.
+    with lock_output(options.out):
+        nbytes = _convert(options)
+    stats = {"file": options.out, "format": options.to, "bytes": nbytes}
+    line = f"{options.out}: {nbytes:,} bytes in format {options.to}"
+    report(options, stats, [line], stdout_is_free=options.out != "-")
+    return 0
+
+
+def _convert(options: ConvertOptions) -> int:
+    """Write the converted filter; return its bytes."""
     from fullbloom.cli.failures import Refusal
     from fullbloom.cli.filters.foreign import open_any
     from fullbloom.cli.io.output import Output
-    from fullbloom.cli.report import report
     from fullbloom.errors import IncompatibleFilters
     from fullbloom.formats.conversion import convert
 
@@ -63,7 +76,4 @@ def run(options: ConvertOptions) -> int:
         output.commit(durable=True)
     finally:
         output.discard()
-    stats = {"file": options.out, "format": options.to, "bytes": len(data)}
-    line = f"{options.out}: {len(data):,} bytes in format {options.to}"
-    report(options, stats, [line], stdout_is_free=options.out != "-")
-    return 0
+    return len(data)

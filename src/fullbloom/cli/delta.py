@@ -51,10 +51,8 @@ def run(options: DeltaOptions) -> int:
         [options.old, options.new], {"OUT": options.out}, replaced="OUT" if options.apply else None
     )
     require_writable(options.out)
-    if not options.apply:
-        return _compare(options)
     with lock_output(options.out):
-        return _apply(options)
+        return _apply(options) if options.apply else _compare(options)
 
 
 def _open(options: DeltaOptions, path: str) -> Any:

@@ -68,6 +68,7 @@ def run(options: ManOptions) -> int:
 def _write(options: ManOptions, folder: Path, pages: Mapping[str, str]) -> int:
     """Write the pages, each atomically."""
     from fullbloom.cli.failures import Refusal
+    from fullbloom.cli.filters.state import lock_output
     from fullbloom.cli.io.output import Output
     from fullbloom.cli.report import report
 
@@ -75,13 +76,13 @@ def _write(options: ManOptions, folder: Path, pages: Mapping[str, str]) -> int:
         raise Refusal("--output writes the pages of all commands: drop COMMAND")
     paths = {name: str(folder / f"{name}.1") for name in pages}
     for name, path in paths.items():
-        output = Output(path)
-        try:
-            output.write(pages[name].encode())
-            output.commit()
-        except BaseException:
-            output.discard()
-            raise
+        with lock_output(path, "--output"):
+            output = Output(path)
+            try:
+                output.write(pages[name].encode())
+                output.commit()
+            finally:
+                output.discard()
     report(options, {"files": list(paths.values())}, list(paths.values()), stdout_is_free=True)
     return 0
 

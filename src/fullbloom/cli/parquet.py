@@ -146,14 +146,22 @@ def _probe(options: ParquetOptions) -> int:
 
 
 def _write_arrow(options: ParquetOptions, target: str) -> int:
+    from fullbloom.cli.filters.state import lock_output
+    from fullbloom.cli.io.output import require_writable
+
+    require_writable(target)
+    with lock_output(target, "--arrow"):
+        return _write_locked(options, target)
+
+
+def _write_locked(options: ParquetOptions, target: str) -> int:
     from fullbloom.cli.io.arrow import import_arrow
-    from fullbloom.cli.io.output import Output, require_writable
+    from fullbloom.cli.io.output import Output
     from fullbloom.cli.report import report
     from fullbloom.formats.parquet import probe_table
     from fullbloom.formats.sources import expand
 
     pa = import_arrow()
-    require_writable(target)
     files = list(expand(options.files))
     keys = _read_keys(options, files)
     table = probe_table(

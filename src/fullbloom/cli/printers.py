@@ -5,14 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from fullbloom import _core
 from fullbloom.cli.filters.kinds import is_forgetful
-from fullbloom.cli.io.blocks import select_whole_lines
-from fullbloom.recipes.dedup import find_new_lines, remember
-from fullbloom.recipes.seen import find_marks, find_old_lines
+from fullbloom.cli.filters.state import count_forgotten
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
+    from fullbloom._core import KeyedRecords
     from fullbloom.cli.filters.kinds import Filter
     from fullbloom.cli.io.blocks import Batch, Block
     from fullbloom.cli.io.output import Output
@@ -40,62 +40,51 @@ class Printer(ABC, Generic[T]):
 
 
 class LinePrinter(Printer["Block"]):
-    """Looks up all lines of a block, prints, then adds the lines that were printed by ``remember_new``."""
+    """Prints lines of ``mode``, "new", "old", or all after a "mark", then adds those that were printed.
 
-    def __init__(self, seen: Filter, output: Output, remember_new: Callable[[bytes, Filter], None]) -> None:
+    Each line is hashed once. ``is_saved``: whether an error says how many printed lines the state lacks.
+    """
+
+    def __init__(self, seen: Filter, output: Output, mode: str, *, is_saved: bool) -> None:
         """Print nothing yet."""
         super().__init__(seen, output)
-        self._remember_new = remember_new
+        self._mode, self._is_saved = mode, is_saved
+        self._selection = _core.Selection.lines(seen)
         # If adding again renews a line, lines that were seen are added too.
         self._renew = is_forgetful(seen)
 
-    def _remember(self, new: bytes, known: bytes) -> None:
-        self._remember_new(new, self.seen)
-        if self._renew:
-            remember(known, self.seen)
-
-
-class MarkPrinter(LinePrinter):
-    """Prints all lines after "new" or "old"."""
-
     def print(self, block: Block) -> tuple[int, int]:
-        """See `Printer`; only printed lines are added."""
-        marks = find_marks(bytes(block), self.seen)
-        text = b"".join([(b"new\t" if is_new else b"old\t") + line for is_new, line in marks])
+        """See `Printer`; after an error, only printed lines are added."""
+        lines, mode = self._selection.read(bytes(block)), self._mode
+        new, kept, old, marks = lines.select_new(self.seen, kept=mode == "new", dropped=mode == "old")
+        text = (lines.label(marks, b"new\t", b"old\t") if mode == "mark" else kept or old) or b""
         before = self._output.written
         try:
             self._output.write(text)
-        finally:
-            out = self._output.written - before
-            printed = marks if out == len(text) else marks[: text.count(b"\n", 0, out)]
-            new = b"".join([line for is_new, line in printed if is_new])
-            self._remember(new, b"".join([line for is_new, line in printed if not is_new and self._renew]))
-        return len(marks), sum(is_new for is_new, _ in marks)
+        except BaseException:
+            printed = text.count(b"\n", 0, self._output.written - before)
+            self._remember(lines, self._limit(marks, printed))
+            raise
+        self._remember(lines, b"\1" * len(lines) if self._renew else marks)
+        return len(lines), new
 
+    def _limit(self, marks: bytes, printed: int) -> bytes:
+        """Return the marks of new lines among the first ``printed``, after which the output failed."""
+        if self._mode == "mark":
+            return marks[:printed]
+        end = 0
+        # Of old lines none: a new line before them would be old next time.
+        for _ in range(printed if self._mode == "new" else 0):
+            end = marks.index(1, end) + 1
+        return marks[:end]
 
-class OldLinePrinter(LinePrinter):
-    """Prints lines that were seen before."""
-
-    def print(self, block: Block) -> tuple[int, int]:
-        """See `Printer`; after an error, no line of the block is added: a new one would be old next time."""
-        records, new, text, known = find_old_lines(block, self.seen)
-        self._output.write(known)
-        self._remember(text, known)
-        return records, new
-
-
-class NewLinePrinter(LinePrinter):
-    """Prints new lines."""
-
-    def print(self, block: Block) -> tuple[int, int]:
-        """See `Printer`; only printed lines are added."""
-        records, new, text, known = find_new_lines(block, self.seen, dropped=self._renew)
-        before = self._output.written
-        try:
-            self._output.write(text)
-        finally:
-            self._remember(select_whole_lines(text, self._output.written - before), known)
-        return records, new
+    def _remember(self, lines: KeyedRecords, marks: bytes) -> None:
+        """Add the lines that ``marks`` marks; those beyond its end are not marked."""
+        if not self._is_saved:
+            lines.remember(self.seen, marks)
+            return
+        with count_forgotten(self.seen, lambda: lines.part(marks)[1] or b""):
+            lines.remember(self.seen, marks)
 
 
 class RecordPrinter(Printer["Batch"]):

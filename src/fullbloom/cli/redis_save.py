@@ -37,10 +37,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: SaveOptions) -> int:
     """Fetch the cells and write the file atomically."""
+    from fullbloom.cli.filters.state import lock_output
     from fullbloom.cli.io.output import save_filter
 
-    copy = find_filter(options).dump()
-    save_filter(copy, options.file)
+    with lock_output(options.file, "FILE"):
+        copy = find_filter(options).dump()
+        save_filter(copy, options.file)
     stats = {"file": options.file, **copy.info()}
     line = f"{options.file}: {stats['nbytes']:,} bytes, about {stats['num_added']:,} keys"
     report(options, stats, [line], stdout_is_free=True)

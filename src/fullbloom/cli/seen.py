@@ -172,17 +172,12 @@ def _create_windowed(options: SeenOptions, window: Window) -> Filter:
 
 
 def _create_printer(options: SeenOptions, seen: Filter, output: Output) -> Printer[Any]:
-    from fullbloom.cli import printers
-    from fullbloom.cli.filters.state import remember_printed
-    from fullbloom.recipes.dedup import remember
+    from fullbloom.cli.printers import LinePrinter, RecordPrinter
 
+    mode = "mark" if options.mark else "old" if options.old_only else "new"
     if options.has_records:
-        mode = "mark" if options.mark else "old" if options.old_only else "new"
-        return printers.RecordPrinter(seen, output, mode)
-    printer: type[printers.LinePrinter] = printers.NewLinePrinter
-    if options.mark or options.old_only:
-        printer = printers.MarkPrinter if options.mark else printers.OldLinePrinter
-    return printer(seen, output, remember_printed if options.state else remember)
+        return RecordPrinter(seen, output, mode)
+    return LinePrinter(seen, output, mode, is_saved=options.state is not None)
 
 
 def _print_all(

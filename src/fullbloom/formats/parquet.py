@@ -272,18 +272,17 @@ def _read_file(
         left = footer.end
         for place in footer:
             is_empty = False
-            bloom, length = _read_filter(file, place, footer.end)
-            # Otherwise a small file could name one large filter for each of many row groups.
+            bloom, length = _read_filter(file, place, footer.end, left)
             left -= length
-            if left < 0:
-                raise FormatError(f"{place}: with this filter, the filters take more bytes than the file has")
             yield place, bloom
         if is_empty:
             footer.require_column(column)
 
 
-def _read_filter(file: RangedFile, place: FilterPlace, end: int) -> tuple[ForeignFilter | None, int]:
-    """Return the filter of a column, which ends before byte ``end`` of the footer, and its bytes."""
+def _read_filter(
+    file: RangedFile, place: FilterPlace, end: int, left: int
+) -> tuple[ForeignFilter | None, int]:
+    """Return the filter of a column, which ends before byte ``end``, and its bytes, at most ``left``."""
     if place.encrypted:
         raise FormatError(f"{place}: is encrypted, which is not supported")
     if place.offset is None:
@@ -295,10 +294,18 @@ def _read_filter(file: RangedFile, place: FilterPlace, end: int) -> tuple[Foreig
             length = _core.parquet_filter_len(data)
         # One that reaches into the footer is cut short, which its length contradicts.
         length = min(length, end - place.offset)
+        _require_left(length, left, end)
         data = data[:length] + file.read(place.offset + len(data), max(length - len(data), 0))
         return _core.ForeignFilter.from_foreign(data, FORMAT, key_type=place.key_type), length
     except FormatError as error:
         raise FormatError(f"{place}: {error}") from None
+
+
+def _require_left(length: int, left: int, end: int) -> None:
+    """Refuse more bytes than are left: a small file could name one large filter for many row groups."""
+    if length > left:
+        text = f"with the {length} bytes of this filter, the filters take more bytes"
+        raise FormatError(f"{text} than the {end} before the footer")
 
 
 def _map_ahead(work: Callable[[_T], _R], items: Iterable[_T], threads: int) -> Iterator[_R]:

@@ -10,15 +10,13 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fullbloom import _core
-from fullbloom.recipes.dedup import add_new, keeps_copies, new_lines, remember, scratch
+from fullbloom.recipes.dedup import add_new
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     #: Any filter whose ``add`` takes the key alone.
     Seen = Any
-    Block = bytes | bytearray | memoryview
 
 T = TypeVar("T")
 
@@ -101,77 +99,3 @@ def only_new(
     ['a', 'b', 'c']
     """
     return (item for new, item in mark(items, seen, key=key, clock=clock) if new)
-
-
-def mark_lines(
-    block: bytes, seen: Seen, *, new: bytes = b"new\t", old: bytes = b"old\t"
-) -> tuple[int, int, bytes]:
-    r"""Add the lines of ``block``; return (lines, new lines, every line with its mark as a prefix).
-
-    >>> from fullbloom import BloomFilter
-    >>> mark_lines(b"a\nb\na\n", BloomFilter(100))
-    (3, 2, b'new\ta\nnew\tb\nold\ta\n')
-    """
-    ended = _lines(block)
-    news = add_new([line.removesuffix(b"\n").removesuffix(b"\r") for line in ended], seen)
-    marked = b"".join((new if is_new else old) + line for is_new, line in zip(news, ended, strict=True))
-    return len(ended), sum(news), marked
-
-
-def old_lines(block: Block, seen: Seen) -> tuple[int, int, bytes]:
-    r"""Add the lines of ``block``; return (lines, new lines, those seen before, in order).
-
-    >>> from fullbloom import BloomFilter
-    >>> old_lines(b"a\nb\na\n", BloomFilter(100))
-    (3, 2, b'a\n')
-    """
-    if not keeps_copies(seen):
-        records, new, _, old = _core.add_lines(seen, block, kept=False, dropped=True)
-        return records, new, old or b""
-    ended = _lines(bytes(block))
-    news = add_new([line.removesuffix(b"\n").removesuffix(b"\r") for line in ended], seen)
-    return (
-        len(ended),
-        sum(news),
-        b"".join(line for is_new, line in zip(news, ended, strict=True) if not is_new),
-    )
-
-
-def find_marks(block: bytes, seen: Seen) -> list[tuple[bool, bytes]]:
-    r"""Return (new, line) for every line of ``block`` without changing ``seen``: add them once written.
-
-    >>> from fullbloom import BloomFilter
-    >>> f = BloomFilter(100)
-    >>> find_marks(b"a\nb\na\n", f), f.num_added
-    ([(True, b'a\n'), (True, b'b\n'), (False, b'a\n')], 0)
-    """
-    ended = _lines(block)
-    keys = [line.removesuffix(b"\n").removesuffix(b"\r") for line in ended]
-    firsts, found = scratch(len(keys)).add_many(keys), seen.contains_many(keys)
-    return [
-        (is_first and not is_known, line)
-        for is_first, is_known, line in zip(firsts, found, ended, strict=True)
-    ]
-
-
-def find_old_lines(block: Block, seen: Seen) -> tuple[int, int, bytes, bytes]:
-    r"""Return (lines, new lines, their bytes, the others' bytes, in order) without changing ``seen``.
-
-    Costs three passes over the block without the GIL.
-
-    >>> from fullbloom import BloomFilter
-    >>> f = BloomFilter(100)
-    >>> find_old_lines(b"a\nb\na\n", f), f.num_added
-    ((3, 2, b'a\nb\n', b'a\n'), 0)
-    """
-    records, _, found, _ = _core.check_lines(seen, block, found=True, absent=False)
-    within = scratch(records)
-    remember(found or b"", within)
-    return new_lines(block, within, dropped=True)
-
-
-def _lines(block: bytes) -> list[bytes]:
-    """Return the lines with their newlines; the last may lack its own."""
-    lines = block.split(b"\n")
-    tail = lines.pop()
-    return [line + b"\n" for line in lines] + ([tail] if tail else [])

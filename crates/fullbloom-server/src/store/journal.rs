@@ -33,11 +33,15 @@ impl Runs {
         }
     }
 
-    /// Appends the runs of `later`.
-    pub(super) fn extend(&mut self, later: &Runs) {
-        let before = self.words.len();
-        self.words.extend_from_slice(&later.words);
-        self.ends.extend(later.ends.iter().map(|(domains, end)| (*domains, before + end)));
+    /// Appends the runs of `later`; false, without any change, if both would take more than `most` words of memory.
+    pub(super) fn extend(&mut self, later: &Runs, most: usize) -> bool {
+        let fits = self.num_words_held() + later.num_words_held() <= most;
+        if fits {
+            let before = self.words.len();
+            self.words.extend_from_slice(&later.words);
+            self.ends.extend(later.ends.iter().map(|(domains, end)| (*domains, before + end)));
+        }
+        fits
     }
 
     /// The domains and words of each run.
@@ -216,7 +220,10 @@ mod tests {
         {
             [&mut all, &mut later][runs].add(domains, &words);
         }
-        all.extend(&later);
+        let most = all.num_words_held() + later.num_words_held();
+        assert!(!all.extend(&later, most - 1));
+        assert_eq!((all.len(), all.words().len()), (2, 6));
+        assert!(all.extend(&later, most));
         let expected = [(text, &[1, 2, 3, 4][..]), (other, &[5, 6]), (other, &[7, 8]), (text, &[9, 10])];
         assert_eq!(all.iter().collect::<Vec<_>>(), expected);
         assert_eq!((all.len(), all.words().len()), (4, 10));

@@ -9,7 +9,9 @@ use crate::fault_points::{Action, Child, ENOSPC, POINTS, arm};
 use crate::kind::Spec;
 
 /// The steps of one workload; in the middle the store is closed and opened again.
-const STEPS: u64 = 48;
+const STEPS: u64 = DRAWN + 4;
+/// The steps that are drawn. The last steps merge large filters, which not every seed draws.
+const DRAWN: u64 = 48;
 /// A time after the end of the tests, in milliseconds since 1970: 2100.
 const FAR: u64 = 4_102_444_800_000;
 
@@ -18,6 +20,10 @@ type VisibleState = Vec<(String, Option<u64>, Vec<u8>)>;
 
 /// Runs one step, which depends only on the steps before it; its change is acknowledged when this returns.
 fn step(store: &Store, draws: &mut Draws, number: u64) -> Result<()> {
+    if number >= DRAWN {
+        let lsn = merge_large(store, number - DRAWN)?;
+        return store.log().wait_blocking(lsn.0);
+    }
     let name = format!("n{}", draws.below(4)).into_bytes();
     let other = format!("n{}", draws.below(4)).into_bytes();
     let (what, key) = (draws.below(15), draws.next());
@@ -72,6 +78,17 @@ fn step(store: &Store, draws: &mut Draws, number: u64) -> Result<()> {
         store.checkpoint()?;
     }
     Ok(())
+}
+
+/// Creates two large filters, adds to one and merges it into the other: one of these changes.
+fn merge_large(store: &Store, change: u64) -> Result<Lsn> {
+    let spec = Spec { kind: "bloom".into(), seed: 5, ..Spec::default() }.with("capacity", 100_000);
+    match change {
+        0 => store.create(b"into", Settings::of(spec)).map(|(_, lsn)| lsn),
+        1 => store.create(b"from", Settings::of(spec)).map(|(_, lsn)| lsn),
+        2 => store.add(store.get(b"from")?.as_ref(), &[1, 2], &mut [0; 2]),
+        _ => store.merge(store.get(b"into")?.as_ref(), store.get(b"from")?.as_ref()),
+    }
 }
 
 /// Runs all steps in a folder and calls `each` after each of them.

@@ -167,6 +167,54 @@ fn keys_added_during_a_merge_survive() -> Result<()> {
     Ok(())
 }
 
+/// Merges while these numbers of keys are added, one batch before each round; returns the number of batches that the
+/// merge repeats in the log.
+fn merge_beside(batches: &[usize]) -> Result<u64> {
+    let spec = kind("bloom").with("capacity", 4_000_000);
+    let folder = temporary();
+    let store = open_store(folder.path())?;
+    let (into, _) = store.create(b"into", Settings::of(spec.clone()))?;
+    let (from, _) = store.create(b"from", Settings::of(spec))?;
+    let absent = Draws(BEFORE).next();
+    store.add(&from, &[absent], &mut [0])?;
+    let mut draws = Draws(1);
+    let records = thread::scope(|scope| -> Result<u64> {
+        let mut round = arm(folder.path(), "merge.round", 0, Action::Pause);
+        let merge = scope.spawn(|| store.merge(&into, &from));
+        let mut before = 0;
+        for (at, batch) in batches.iter().enumerate() {
+            round.wait();
+            let words: Vec<u64> = (0..*batch).map(|_| draws.next()).collect();
+            before = store.add(&into, &words, &mut vec![0; *batch])?.0;
+            let action = if at + 1 < batches.len() { Action::Pause } else { Action::Count };
+            std::mem::replace(&mut round, arm(folder.path(), "merge.round", 0, action)).release();
+        }
+        let lsn = merge.join().unwrap_or_else(|_| unreachable!("no thread panics"))?;
+        store.log().wait_blocking(lsn.0)?;
+        // Behind the batches come the record of the merge, and those of the repeated batches.
+        Ok(lsn.0 - before - 1)
+    })?;
+    let (mut again, mut found) = (Draws(1), [0]);
+    for _ in 0..batches.iter().sum() {
+        into.read().contains(&[again.next()], &mut found);
+        assert_eq!(found, [1], "an acknowledged key is lost");
+    }
+    into.read().contains(&[absent], &mut found);
+    assert_eq!(found, [1], "a merged key is lost");
+    assert!(visible_state(&open_store(copy_folder(folder.path()).path())?) == visible_state(&store));
+    Ok(records)
+}
+
+#[test]
+fn a_merge_repeats_no_more_keys_than_two_journals_hold() -> Result<()> {
+    assert_eq!(merge_beside(&[5_000; 2])?, 2);
+    let batch = super::journal::MOST * 3 / 4;
+    assert_eq!(merge_beside(&[batch; 2])?, 2);
+    // Beyond the limit nothing is repeated: the filters were merged while changes waited.
+    assert_eq!(merge_beside(&[batch; 3])?, 0);
+    Ok(())
+}
+
 #[test]
 fn a_merge_includes_other_changes_made_in_the_meantime() -> Result<()> {
     let spec = Spec { kind: "bloom".into(), seed: 5, ..Spec::default() }.with("capacity", 60_000);

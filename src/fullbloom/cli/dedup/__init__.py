@@ -26,10 +26,14 @@ def run(options: DedupOptions) -> int:
     """Do the job and report."""
     from fullbloom.cli.dedup.job import Job
     from fullbloom.cli.dedup.report import print_report
-    from fullbloom.cli.filters.state import open_state
+    from fullbloom.cli.filters.state import lock_output, open_state
 
     check(options)
-    with open_state(options) as state:
+    with (
+        lock_output(options.output or "-", "--output"),
+        lock_output(options.dupes_output or "-", "--dupes-output"),
+        open_state(options) as state,
+    ):
         job = Job(options, state)
         with job.stops:
             job.run(_choose_pass(job))

@@ -22,7 +22,7 @@ from fullbloom.recipes.dedup import remember
 from fullbloom.recipes.seen import Clock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from fullbloom.cli.filters.kinds import Filter
     from fullbloom.cli.options import StateOptions
@@ -109,17 +109,24 @@ def _lock(lock: Path, path: str) -> int:
         os.close(descriptor)
 
 
-def remember_printed(lines: bytes, seen: Filter) -> None:
-    """Add printed lines; if the filter cannot take them all, report how many will be printed again.
+@contextmanager
+def count_forgotten(seen: Filter, lines: Callable[[], bytes]) -> Iterator[None]:
+    """Add printed ``lines`` inside; if the filter cannot take all, report how many will be printed again.
 
     Printed twice is better than never: the other order would lose lines if the output fails.
     """
     try:
-        remember(lines, seen)
+        yield
     except (FilterFull, MemoryError) as error:
-        records, found = _core.check_lines(seen, lines, found=False, absent=False)[:2]
+        records, found = _core.check_lines(seen, lines(), found=False, absent=False)[:2]
         text = f"{records - found:,} printed lines are not in the state and will come again"
         raise Refusal(f"{explain(error)}; {text}") from error
+
+
+def remember_printed(lines: bytes, seen: Filter) -> None:
+    """Add printed lines, within `count_forgotten`."""
+    with count_forgotten(seen, lambda: lines):
+        remember(lines, seen)
 
 
 class State:

@@ -156,7 +156,13 @@ class AttenuatedFilter(Generic[F]):
                 raise FormatError(
                     f"a level of {length} bytes ends beyond the {len(data)} bytes of its filter"
                 )
-            levels.append(kind.from_bytes(data[at : at + length], secret=secret, max_bytes=left))
+            try:
+                levels.append(kind.from_bytes(data[at : at + length], secret=secret, max_bytes=left))
+            except FilterMemoryError as error:
+                # The level is given only what the levels before it leave of the limit.
+                limit = f"max_bytes = {max_bytes} leaves {left}" if levels else f"max_bytes is {left}"
+                text = str(error).replace(f"max_bytes is {left}", limit)
+                raise FilterMemoryError(f"level {number} of {count}: {text}") from None
             left = None if left is None else left - levels[-1].nbytes
             at += length
         if at != len(data):

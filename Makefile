@@ -150,11 +150,11 @@ $(STAMPS)/maturin: requirements/build.txt scripts/setup.sh
 	PYTHON=$(PYTHON) scripts/setup.sh build
 	@mkdir -p $(@D) && touch $@
 
-$(STAMPS)/test: $(STAMPS)/maturin requirements/service.txt requirements/test.txt requirements/formats.txt requirements/pybloomfiltermmap3.txt requirements/spark.txt requirements/redisbloom.txt requirements/browser.txt
+$(STAMPS)/test: $(STAMPS)/maturin requirements/service.txt requirements/test.txt requirements/formats.txt requirements/redisbloom.txt requirements/browser.txt
 	PYTHON=$(PYTHON) scripts/setup.sh test
 	@mkdir -p $(@D) && touch $@
 
-$(STAMPS)/tools: $(STAMPS)/test requirements/recipes.txt requirements/dev.txt
+$(STAMPS)/tools: $(STAMPS)/test requirements/recipes.txt requirements/dev.txt requirements/pybloomfiltermmap3.txt requirements/spark.txt
 	PYTHON=$(PYTHON) scripts/setup.sh tools
 	@mkdir -p $(@D) && touch $@
 

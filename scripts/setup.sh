@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # setup.sh build: creates .venv with what compiles the native modules, and nothing else.
-# setup.sh test: adds what `make test` needs.
+# setup.sh test: adds what `make test` needs. Spark and a package that has to be compiled take 35 of its 100 seconds of
+# processor time and serve a few tests, so that they come with the tools.
 # setup.sh tools: adds everything that all tests and checks need.
 # Installs missing system packages when run by root on a Debian system; otherwise says what is missing.
 set -euo pipefail
@@ -58,15 +59,11 @@ for shell in bash zsh fish; do
 done
 command -v redis-cli >/dev/null || want redis-tools "redis-cli, with which the service is tested,"
 command -v redis-server >/dev/null || want redis-server "redis-server, on which filters in Redis are tested,"
-command -v javac >/dev/null || want default-jdk-headless "javac, with which filters of Spark and Guava are tested,"
 command -v chromium >/dev/null || want chromium "Chromium, in which the pages are tested,"
-.venv/bin/python -m pip install --quiet -r requirements/test.txt
+# Without bytecode of all modules: tests import a part of them, and Python keeps what it compiles.
+.venv/bin/python -m pip install --quiet --no-compile -r requirements/test.txt
 .venv/bin/python -m pip install --quiet -r requirements/formats.txt ||
     echo "setup: other packages of filters cannot be installed, and the tests that read their files are skipped"
-.venv/bin/python -m pip install --quiet -r requirements/pybloomfiltermmap3.txt ||
-    echo "setup: pybloomfiltermmap3 cannot be built, and the test that reads its files is skipped"
-.venv/bin/python -m pip install --quiet -r requirements/spark.txt ||
-    echo "setup: Spark cannot be installed, and the tests that compare filters with its and Guava's are skipped"
 .venv/bin/python -m pip install --quiet -r requirements/redisbloom.txt ||
     echo "setup: RedisBloom's module has no wheel for this machine, and the tests that load dumps into it are skipped"
 .venv/bin/python -m pip install --quiet -r requirements/browser.txt ||
@@ -76,4 +73,9 @@ command -v chromium >/dev/null || want chromium "Chromium, in which the pages ar
 [[ -x $(compgen -G '/usr/lib/postgresql/*/bin/initdb' | head -n 1) ]] || command -v initdb >/dev/null ||
     want postgresql "PostgreSQL, with which the service's registry is tested,"
 
+command -v javac >/dev/null || want default-jdk-headless "javac, with which filters of Spark and Guava are tested,"
+.venv/bin/python -m pip install --quiet -r requirements/pybloomfiltermmap3.txt ||
+    echo "setup: pybloomfiltermmap3 cannot be built, and the test that reads its files is skipped"
+.venv/bin/python -m pip install --quiet -r requirements/spark.txt ||
+    echo "setup: Spark cannot be installed, and the tests that compare filters with its and Guava's are skipped"
 .venv/bin/python -m pip install --quiet -r requirements/dev.txt

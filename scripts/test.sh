@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # test.sh [OPTION of pytest...]: both test suites; fails if either does, and ends with the closing lines of both.
-# The Rust tests are compiled while tools are installed, and run beside the Python suite. That one runs in WORKERS
-# processes, by default two a core: a third of its time it waits for servers. Files of tests stay together, since
-# their tests share what they set up; tests/conftest.py says which come first.
+# The Rust tests are compiled while tools are installed, and run beside the Python suite, those of the core as soon as they
+# are compiled. The Python suite runs in WORKERS processes, by default two a core: a third of its time it waits for
+# servers. Files of tests stay together, since their tests share what they set up; tests/conftest.py says which come first.
 # The dashboard is built at the same time where Node is installed, so that a few tests of it run in a browser. The closing
 # lines say which tests of pages are skipped, and why.
 # PROFILE compiles the Rust tests but for the core's unit tests, and the program that tests/service/resp starts: `test`,
@@ -13,19 +13,23 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 mkdir -p build
 export PROFILE="${PROFILE:-test}"
 
-# test_rust [OPTION of cargo test...]: the Rust tests.
+# test_core: the core's unit tests. Nothing else uses what they compile.
+test_core() { cargo test --locked --package fullbloom-core --lib; }
+
+# test_rust [OPTION of cargo test...]: the other Rust tests.
 test_rust() {
-    cargo test --locked --package fullbloom-core --lib "$@" &&
-        cargo test --locked --profile "$PROFILE" --package fullbloom-core --test '*' "$@" &&
+    cargo test --locked --profile "$PROFILE" --package fullbloom-core --test '*' "$@" &&
         cargo test --locked --profile "$PROFILE" --package fullbloom-server "$@"
 }
-export -f test_rust
+export -f test_core test_rust
 
 # What runs in the background does not see Ctrl-C.
 trap 'for job in $(jobs -p); do pkill --parent "$job"; kill "$job"; done 2>/dev/null' EXIT
 
 test_rust --no-run >build/test-rust.log 2>&1 &
 compiler=$!
+nice bash -c test_core >build/test-core.log 2>&1 &
+core=$!
 { [[ -n "${FULLBLOOM_PAGES:-}" ]] || "${MAKE:-make}" --no-print-directory build-dashboard; } >build/test-dashboard.log 2>&1 &
 dashboard=$!
 "${MAKE:-make}" --no-print-directory build-test || exit
@@ -41,13 +45,14 @@ nice bash -c test_rust >build/test-rust.log 2>&1 &
 tests=$!
 .venv/bin/python -m pytest --numprocesses "${WORKERS:-$((2 * $(nproc)))}" --dist loadfile --no-loadscope-reorder "$@" 2>&1 | tee build/test-python.log
 python=${PIPESTATUS[0]}
-wait "$tests"
+wait "$core"
 rust=$?
-((rust == 0)) || cat build/test-rust.log
+wait "$tests" || rust=$?
+((rust == 0)) || cat build/test-core.log build/test-rust.log
 
 echo
 echo "Rust (exit $rust):"
-grep '^test result' build/test-rust.log | sed 's/^/  /'
+grep --no-filename '^test result' build/test-core.log build/test-rust.log | sed 's/^/  /'
 echo "Python (exit $python):"
 tail -n 1 build/test-python.log | sed 's/^/  /'
 PYTHONPATH=tests .venv/bin/python -m web.browser

@@ -43,25 +43,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: BackupOptions) -> int:
-    """Write the copy and report its length."""
-    from fullbloom.cli.filters.state import lock_file
-
+    """Write the copy beside FILE, then rename it."""
     file = Path(options.file)
     if not file.name or is_special(options.file):
         raise Refusal(f"{file}: is not a regular file, which a backup would replace; name a new file")
-    with lock_file(options.file, "FILE"):
-        nbytes = _write(options, file)
-    report(
-        options,
-        {"file": options.file, "bytes": nbytes},
-        [f"{options.file}: {nbytes:,} bytes"],
-        stdout_is_free=True,
-    )
-    return 0
-
-
-def _write(options: BackupOptions, file: Path) -> int:
-    """Write the copy beside ``file``, then rename it; return its length."""
     try:
         descriptor, new = create_beside(file, "tmp", private=True)
     except OSError as error:
@@ -74,9 +59,15 @@ def _write(options: BackupOptions, file: Path) -> int:
                 raise Refusal(f"{options.url} sent {out.tell()} of {stated} bytes; try again")
             out.flush()
             os.fsync(out.fileno())
-            nbytes = out.tell()
         new.replace(file)
         _folders.sync(file.absolute().parent)
     finally:
         new.unlink(missing_ok=True)
-    return nbytes
+    nbytes = file.stat().st_size
+    report(
+        options,
+        {"file": options.file, "bytes": nbytes},
+        [f"{options.file}: {nbytes:,} bytes"],
+        stdout_is_free=True,
+    )
+    return 0

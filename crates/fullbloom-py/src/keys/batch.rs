@@ -2,7 +2,7 @@
 
 use fullbloom_core::cells::allocation::{reserve, zeroed};
 use fullbloom_core::key::source::Hashed;
-use fullbloom_core::key::{KeyDomains, KeyHasher};
+use fullbloom_core::key::{Domain, KeyDomains, KeyHasher};
 use fullbloom_core::structure::HashSource;
 use fullbloom_core::structure::batch::Part;
 use pyo3::ffi;
@@ -11,7 +11,7 @@ use pyo3::types::{PyIterator, PyString};
 
 use super::buffer::{self, BufferView};
 use super::refusals;
-use super::scalar::{hash_exact, hash_key_in};
+use super::scalar::{hash_exact, hash_int, hash_key_in};
 use crate::arrow::ArrowColumn;
 use crate::arrow::export::Writer;
 use crate::arrow::import::{self, Chunk, Chunks};
@@ -223,7 +223,11 @@ fn hash_items(
     start: usize,
     out: &mut [u64],
 ) -> (usize, KeyDomains, Option<PyErr>) {
-    let (mut done, mut domains) = (0, KeyDomains::NONE);
+    // Most lists hold keys of one class. Its domain is known once for all leading integers, and their class is the only
+    // one to compare: 7.6 to 6.9 ns a key.
+    // SAFETY: hashing an exact `int` runs no Python code; the keys are alive meanwhile.
+    let mut done = unsafe { items.fill(start, out, |key| hash_int(hasher, key)) };
+    let mut domains = if done > 0 { KeyDomains::of(Domain::Integer) } else { KeyDomains::NONE };
     while done < out.len() {
         // SAFETY: hashing keys of an exact class runs no Python code; they are alive meanwhile.
         done += unsafe {

@@ -39,11 +39,7 @@ pub(crate) unsafe fn hash_exact(hasher: &KeyHasher, object: *mut ffi::PyObject) 
         if class == &raw mut ffi::PyUnicode_Type {
             hash_encoded(hasher, object).map(|hash| (hash, Domain::Text))
         } else if class == &raw mut ffi::PyLong_Type {
-            let value = match cpython::value(object) {
-                Some(value) => value,
-                None => read_signed(object)?,
-            };
-            Some((hasher.hash_signed(value), Domain::Integer))
+            hash_int(hasher, object).map(|hash| (hash, Domain::Integer))
         } else if class == &raw mut ffi::PyBytes_Type {
             let data = ffi::PyBytes_AsString(object);
             let len = ffi::PyBytes_Size(object);
@@ -53,6 +49,25 @@ pub(crate) unsafe fn hash_exact(hasher: &KeyHasher, object: *mut ffi::PyObject) 
         } else {
             None
         }
+    }
+}
+
+/// The hash of an exact `int` within 64 bits; runs no Python code.
+///
+/// # Safety
+/// As [`hash_exact`].
+#[inline(always)]
+pub(super) unsafe fn hash_int(hasher: &KeyHasher, object: *mut ffi::PyObject) -> Option<u64> {
+    // SAFETY: the caller's promise; type objects are static.
+    unsafe {
+        if ffi::Py_TYPE(object) != &raw mut ffi::PyLong_Type {
+            return None;
+        }
+        let value = match cpython::value(object) {
+            Some(value) => value,
+            None => read_signed(object)?,
+        };
+        Some(hasher.hash_signed(value))
     }
 }
 

@@ -11,6 +11,7 @@ import redis
 import redis.asyncio
 from compat.foreign import rules
 from engines.servers import needs_redis
+from engines.steps import Run
 
 import fullbloom
 from fullbloom.engines.redis import AsyncRedisBitmapFilter, BitmapVerification, RedisBitmapFilter
@@ -174,6 +175,17 @@ def test_missing_keys_and_other_values_are_refused(client, name):
     assert "a" not in seen
     with pytest.raises(FilterLost):
         seen.dump()
+
+
+def test_a_bitmap_that_is_deleted_while_it_is_read_is_lost(client, name):
+    client.set(name, bytes(9) + b"\1")
+    seen = RedisBitmapFilter(client, name, "md5-double", 80, 3)
+    assert seen.dump().num_bits == 80
+    run = Run(client, name, seen._bitmap.dump())
+    run.run_until(lambda _, words: words[0] == b"GETRANGE")
+    client.delete(name)
+    with pytest.raises(FilterLost, match="while it was read"):
+        run.finish()
 
 
 def test_refusals_of_the_server_are_named(own_server):

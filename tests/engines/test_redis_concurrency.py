@@ -245,3 +245,15 @@ def test_a_reshard_compares_the_manifest_before_it_writes_it(client, name):
             if isinstance(ask, Call) and ask.key == f"{name}:fullbloom".encode():
                 assert ask.words[0] in {b"GETRANGE", b"EXISTS", b"EVAL"}
         going.step()
+
+
+@pytest.mark.parametrize("kind", [RedisBloomFilter, RedisCountingFilter])
+def test_an_add_during_the_deletion_leaves_no_key_if_the_deleting_client_stops(client, name, kind):
+    filter_ = kind(client, name, 5000)
+    filter_.update(range(100))
+    deleting = kind(client, name)._storage
+    run = Run(client, name, deleting.delete() if kind is RedisCountingFilter else cells.delete(deleting))
+    run.run_until(lambda _, words: words[0] == b"EVAL" and b"DEL" in words)
+    with pytest.raises(FilterLost):
+        filter_.update(range(2000))
+    assert client.keys(f"{name}:bits*") == []

@@ -205,6 +205,35 @@ def test_a_removal_is_not_sent_twice(client, name, monkeypatch):
     assert there.verify()
 
 
+@pytest.mark.parametrize("where", ["server", "cluster"])
+def test_a_removal_that_breaks_gives_back_what_it_took_from_other_keys(request, name, monkeypatch, where):
+    running = request.getfixturevalue(where)
+    with running.client() as client, running.client() as second:
+        there = RedisCountingFilter(client, name, 20, 0.01, shards=1)
+        here = CountingBloomFilter(20, 0.01, layout="blocked")
+        for filter_ in (there, here):
+            filter_.update(range(20))  # in one line, so most counters are of several keys
+        other, sent, real = RedisCountingFilter(second, name), [], sync_transport.sync_send
+
+        def send(connection, exchange):
+            sent.append(exchange)
+            if len(sent) == 2:  # after the lookup another client removes the first key
+                assert other.discard(0)
+                # The reply for the first key has 4 items a counter, of at most 5 bytes; that for the second
+                # one is cut.
+                interrupt_replies(monkeypatch, 5 + 20 * there.manifest.num_hashes)
+            return real(connection, exchange)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(sync_transport, "sync_send", send)
+            with pytest.raises(EngineUnavailable, match="may have been done"):
+                there.discard_many([0, 1])
+        here.remove(0)
+        here.remove(1)
+        assert there.counters() in here.to_bytes()
+        assert all(there.contains_many(range(2, 20)))
+
+
 def test_counters_on_a_cluster_follow_a_slot_that_moves(cluster, name):
     with cluster.client() as client:
         there = RedisCountingFilter(client, name, 20_000)

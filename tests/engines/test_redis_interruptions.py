@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
+import signal
+import sys
+import threading
 import time
 
 import pytest
@@ -23,6 +27,7 @@ from fullbloom.engines.redis.protocol import Call, create
 from fullbloom.engines.redis.protocol.open import OpenOptions
 from fullbloom.engines.redis.storage import cells, strings
 from fullbloom.engines.redis.storage.foreign import open_strings
+from fullbloom.engines.redis.transport import sync_transport
 from fullbloom.errors import CapacityWarning, EngineTimeout, EngineUnavailable, FilterLost
 
 pytestmark = needs_redis
@@ -326,10 +331,10 @@ def test_a_load_measured_before_a_clear_is_not_taken_after_it(client, name):
     assert not filter_.over_capacity
 
 
-# Tasks of a closed loop cannot end.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_an_object_continues_in_another_event_loop(server, name):
+def test_an_object_continues_in_another_event_loop(server, name, monkeypatch):
     """The first loop is closed while one key is on its way and another one waits."""
+    unraisable = []
+    monkeypatch.setattr(sys, "unraisablehook", unraisable.append)
     client = redis.asyncio.Redis(port=server.port)
     loop = asyncio.new_event_loop()
     filter_ = loop.run_until_complete(AsyncRedisBloomFilter.open(client, name, 1000))
@@ -358,3 +363,31 @@ def test_an_object_continues_in_another_event_loop(server, name):
     assert asyncio.run(main()) == (True, True)
     for task in tasks:
         task._log_destroy_pending = False
+    tasks.clear()
+    gc.collect()
+    assert unraisable == []
+
+
+@pytest.mark.parametrize("single", [False, True])
+def test_no_batch_takes_the_replies_of_one_that_a_signal_interrupted(own_server, name, monkeypatch, single):
+    """A signal handler may raise when the commands are sent and no reply is read."""
+    server = own_server()
+    filter_ = RedisBloomFilter(server.client(single_connection_client=single), name, 1000)
+    filter_.add("present")
+    real = sync_transport.sync_send
+
+    def send(connection, exchange):
+        real(connection, exchange)
+        raise KeyboardInterrupt
+
+    server.process.send_signal(signal.SIGSTOP)
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(sync_transport, "sync_send", send)
+            with pytest.raises(KeyboardInterrupt):
+                filter_.contains_many(["present"])
+        threading.Timer(0.3, server.process.send_signal, [signal.SIGCONT]).start()
+        assert filter_.contains_many(["absent"]) == [False]
+    finally:
+        server.process.send_signal(signal.SIGCONT)
+    assert filter_.contains_many(["present", "absent"]) == [True, False]

@@ -243,6 +243,24 @@ def test_a_ttl_that_expires_during_creation_is_one_error(client, monkeypatch):
     assert client.keys() == []
 
 
+@pytest.mark.parametrize("how", ["merge", "clear", "reshard"])
+def test_a_change_that_always_takes_longer_than_the_ttl_is_one_error(client, how):
+    f = RedisBloomFilter(client, "f", 100_000, ttl=0.2)
+    answer, change = f._transport._answer, {"clear": f.clear, "reshard": lambda: f.reshard(2)}
+
+    def delay(request):
+        time.sleep(0.02)
+        return answer(request)
+
+    f._transport._answer = delay
+    if how == "merge":
+        local = BloomFilter(100_000, layout="blocked")
+        change["merge"] = lambda: f.__ior__(local)
+    with pytest.raises(TimeoutError, match=r"its ttl of 0.2 s was over"):
+        for _ in range(20):
+            change[how]()
+
+
 def test_ttls_work_where_scripts_are_forbidden(client, own_server):
     server = own_server(rename_command=["EVAL", ""])
     client = server.client()

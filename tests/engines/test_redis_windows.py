@@ -19,7 +19,7 @@ from engines.steps import Run
 from fullbloom import BloomFilter, IncompatibleFilters, ParameterError, RollingBloomFilter
 from fullbloom.engines.redis import AsyncRedisRollingFilter, RedisBloomFilter, RedisRollingFilter
 from fullbloom.engines.redis.protocol import generations
-from fullbloom.engines.redis.storage import strings, windows
+from fullbloom.engines.redis.storage import strings
 from fullbloom.engines.redis.transport import sync_transport
 from fullbloom.errors import EngineRefused, EngineTimeout, FilterLost
 
@@ -65,7 +65,7 @@ def test_windows_forget_as_those_of_memory(client, name, generations, apart, sha
 
 
 def test_keys_and_strings_expire(client, name, monkeypatch):
-    monkeypatch.setattr(windows, "GRACE", 0)
+    monkeypatch.setattr(generations, "GRACE", 0)
     there = RedisRollingFilter(client, name, 1000, window=0.6, generations=3)
     seen = RedisRollingFilter(client, name)
     assert there.add("a")

@@ -26,9 +26,9 @@ class Fleet:
     """A ``RedisBloomFilter`` shared by many processes, and a fallback in memory.
 
     While the server is unreachable, or has lost the filter, keys go to a growing filter in memory, so this
-    process still finds its own duplicates; neither the other processes nor the server learn of these keys.
-    The log records when that begins and ends. Costs one round trip per add, and during an outage up to the
-    client's timeout.
+    process still finds its own duplicates, also when the server responds again. Neither the other processes
+    nor the server learn of these keys until they are added again. The log records when that begins and ends.
+    Costs one round trip per add, and during an outage up to the client's timeout.
     """
 
     def __init__(self, shared: RedisBloomFilter) -> None:
@@ -65,7 +65,7 @@ class Fleet:
             self.alone += 1
             return bool(self._fallback().add(key))
         self._log_state(away=False)
-        return new
+        return new and (self._memory is None or key not in self._memory)
 
     def _fallback(self) -> Any:
         if self._memory is None:

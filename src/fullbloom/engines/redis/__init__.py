@@ -19,8 +19,8 @@ with require_extra("redis"):
         RedisRollingFilter,
     )
     from fullbloom.engines.redis.protocol.plan import Plan
-    from fullbloom.engines.redis.storage import Verification
     from fullbloom.engines.redis.storage.foreign import BitmapVerification
+    from fullbloom.engines.redis.storage.verification import Verification
 
 __all__ = [
     "AsyncRedisBitmapFilter",

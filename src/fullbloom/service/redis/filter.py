@@ -136,7 +136,7 @@ class RedisFilter:
 
     def expire(self, name: str, at: int | None, **_: Any) -> dict[str, Any]:
         """Set when the filter is dropped, in milliseconds since 1970; None: never. Return its info."""
-        if not self._handles.rows.expire(self.row["id"], at):
+        if not self._handles.rows.expire(self.row["id"], self.row["place"], at):
             raise not_found()
         return self.info(name)
 

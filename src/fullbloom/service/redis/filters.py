@@ -194,7 +194,11 @@ class RedisFilters:
         """Add the pending counts to the registry's counters."""
         for one in self._handles.list_open():
             if counts := one.counters.take_pending():
-                self._rows.add_counts(one.row["id"], counts)
+                try:
+                    self._rows.add_counts(one.row["id"], one.row["place"], counts)
+                except BaseException:
+                    one.counters.return_pending(counts)
+                    raise
 
     def describe_open(self) -> list[dict[str, Any]]:
         """Return the infos of filters that this node has open, with its own counts, without a query."""

@@ -68,6 +68,12 @@ class Counters:
             self._recorded = dict(self._totals)
         return {name: count for name, count in pending.items() if count}
 
+    def return_pending(self, counts: dict[str, int]) -> None:
+        """Consider counts pending again, because the registry could not take them."""
+        with self._lock:
+            for name, count in counts.items():
+                self._recorded[name] -= count
+
 
 class OpenFilter(NamedTuple):
     """A filter that this node has open."""

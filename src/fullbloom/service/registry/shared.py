@@ -23,6 +23,7 @@ class Shared(Rows):
     """Rows of filters that every node serves. Their number is 1 once they are created, 0 before.
 
     It is -1 while a filter is dropped: no lookup finds it, and its name stays taken until its cells are gone.
+    SQLite reuses ids, so what changes a filter names its place, too, which no other filter ever has.
     """
 
     def claim(self, values: Mapping[str, Any]) -> int | None:
@@ -99,20 +100,21 @@ class Shared(Rows):
             found = connection.execute(select(FILTERS).where(_MINE, FILTERS.c.number == -1))
             return [dict(row) for row in found.mappings()]
 
-    def expire(self, row: int, at: int | None) -> bool:
+    def expire(self, row: int, place: str, at: int | None) -> bool:
         """Set when a filter expires; return False if it is gone."""
-        present = (FILTERS.c.id == row, FILTERS.c.number == 1)
+        present = (FILTERS.c.id == row, FILTERS.c.place == place, FILTERS.c.number == 1)
         with self._engine.begin() as connection:
             return connection.execute(update(FILTERS).where(*present).values(expires=at)).rowcount == 1
 
-    def add_counts(self, row: int, counts: Mapping[str, int]) -> None:
-        """Add to the counters of a filter."""
+    def add_counts(self, row: int, place: str, counts: Mapping[str, int]) -> None:
+        """Add to the counters of a filter, unless it is gone."""
         added = {name: FILTERS.c[name] + count for name, count in counts.items()}
+        mine = (FILTERS.c.id == row, FILTERS.c.place == place)
         with self._engine.begin() as connection:
-            connection.execute(update(FILTERS).where(FILTERS.c.id == row).values(added))
+            connection.execute(update(FILTERS).where(*mine).values(added))
 
     def drop(self, row: int, place: str) -> None:
-        """Delete a filter's row and statistics, unless SQLite has given the row's id to another filter."""
+        """Delete a filter's row and statistics."""
         with self._engine.begin() as connection:
             connection.execute(delete(FILTERS).where(FILTERS.c.id == row, FILTERS.c.place == place))
 

@@ -114,6 +114,7 @@ class AsyncKeyBatcher:
         return answer
 
     async def _send_waiting(self) -> None:
+        loop = asyncio.get_running_loop()
         while self._waiting:
             first, self._waiting = self._waiting[:_LARGEST_BATCH], self._waiting[_LARGEST_BATCH:]
             batch = [(hash_, answer) for hash_, answer in first if not answer.done()]
@@ -123,9 +124,12 @@ class AsyncKeyBatcher:
             try:
                 results = await self._send(b"".join(hash_ for hash_, _ in batch))
             except Exception as error:  # noqa: BLE001 - every task gets it
+                if loop.is_closed():  # which runs no task: this one is only destroyed
+                    return
                 _resolve(answers, [_copy_error(error) for _ in answers])
             except BaseException:  # the loop ends
-                for answer in [*answers, *(answer for _, answer in self._waiting)]:
+                left = [] if loop.is_closed() else [*answers, *(answer for _, answer in self._waiting)]
+                for answer in left:
                     answer.cancel()
                 self._waiting.clear()
                 raise

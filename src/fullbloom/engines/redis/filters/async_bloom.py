@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from fullbloom._core import BloomFilter
     from fullbloom.engines.redis.protocol.plan import Plan
-    from fullbloom.engines.redis.storage import Verification
     from fullbloom.engines.redis.storage.counters import Counters
     from fullbloom.engines.redis.storage.strings import LoadEstimate, Strings
+    from fullbloom.engines.redis.storage.verification import Verification
     from fullbloom.engines.redis.storage.windows import Window
     from fullbloom.engines.redis.transport.async_transport import AsyncTransport
     from fullbloom.keys import Key, Keys

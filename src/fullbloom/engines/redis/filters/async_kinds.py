@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
     from fullbloom._core import ForeignFilter
     from fullbloom.engines.redis.protocol.plan import Plan
-    from fullbloom.engines.redis.storage import Verification
     from fullbloom.engines.redis.storage.counters import Operation
     from fullbloom.engines.redis.storage.foreign import BitmapVerification
+    from fullbloom.engines.redis.storage.verification import Verification
     from fullbloom.engines.redis.transport.async_transport import AsyncTransport
     from fullbloom.keys import Key, Keys
 

@@ -45,6 +45,7 @@ from fullbloom.engines.redis.protocol.create import (
 )
 from fullbloom.engines.redis.protocol.manifest import (
     ID_DIGITS,
+    MAX_GENERATIONS,
     OWNER_BYTES,
     STABLE_BYTES,
     TAG_BYTES,
@@ -84,6 +85,10 @@ _RANDOM_BYTES = 4
 _READ_INTERVAL = 1.0
 #: Attempts to write back a record while other clients change the manifest.
 _RESTORE_ATTEMPTS = 5
+#: Recorded generations of one window: those that it needs, and as many of a node whose clock was ahead.
+_MAX_RECORDED = 8 * MAX_GENERATIONS
+#: Larger than any number of a generation, and any millisecond since 1970.
+_MAX_NUMBER = 1 << 60
 #: The digest of a generation that has lost keys: no tags have it.
 LOST = "0" * 2 * _DIGEST_BYTES
 
@@ -136,6 +141,8 @@ class MissingStrings:
         self.missing = list(missing)
         #: Generations and shards in which an add may have left a string without a tag and without expiry.
         self.untagged: list[tuple[int, int]] = []
+        #: For each batch that was added to some of them, whether a key was new there.
+        self.new: list[bytes] = []
 
     def record(self, state: WindowState, generation: int, exchange: WireExchange, *, adding: bool) -> int:
         """Compare tags with the known ones; return the number of bits set in strings that exist."""
@@ -157,7 +164,7 @@ class Portion:
         self._cells, self.hashes = cells, hashes
         #: The batch that looks them up; its answers are those of the last exchange.
         self.lookup = cells.hashed(hashes).batch(0, PORTION)
-        #: Those that were new when the window turned out to be cleared.
+        #: Those that were new by a pass that is over, or when the window turned out to be cleared.
         self.new = bytes(len(self))
 
     def __len__(self) -> int:
@@ -366,11 +373,21 @@ def parse_record(text: str, owner: str) -> dict[int, RecordedGeneration]:
     *parts, checksum = text.split(" ")
     if checksum != _compute_checksum(owner, parts):
         raise ValueError("the record was changed")
+    if len(parts) > _MAX_RECORDED:  # each is looked up with every batch
+        raise ValueError("more generations than a window has")
     recorded = {}
     for part in parts:
         number, ends, digest = part.split(":")
         recorded[int(number)] = RecordedGeneration(int(ends), digest)
+    if format_record(recorded, owner) != text or not all(map(_is_possible, recorded.items())):
+        raise ValueError("a generation that no window has")
     return recorded
+
+
+def _is_possible(recorded: tuple[int, RecordedGeneration]) -> bool:
+    number, (ends, digest) = recorded
+    has_digest = len(digest) == 2 * _DIGEST_BYTES and set(digest) <= set("0123456789abcdef")
+    return 0 <= number < _MAX_NUMBER and 0 <= ends < _MAX_NUMBER and has_digest
 
 
 def restore_record(state: WindowState, key: bytes, clock: Clock) -> Steps[None]:
@@ -409,6 +426,12 @@ def _compute_checksum(owner: str, parts: list[str]) -> str:
 def compute_generation_seconds(manifest: Manifest) -> float:
     """Return how long a generation takes new keys."""
     return manifest.window / (manifest.generations - 1)
+
+
+def compute_end(manifest: Manifest, generation: int) -> int:
+    """Return the millisecond since 1970 at which the strings of a generation expire."""
+    seconds = compute_generation_seconds(manifest)
+    return ceil(((generation + manifest.generations) * seconds + GRACE) * 1000)
 
 
 def query_generations(manifest: Manifest, clock: Clock) -> Steps[CurrentGenerations]:

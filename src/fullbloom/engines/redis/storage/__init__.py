@@ -17,19 +17,14 @@ import time
 from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from math import inf
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from fullbloom.engines.redis.protocol import (
-    HASH_BYTES,
-    MAX_ATTEMPTS,
     SendBatch,
     Sleep,
-    back_off,
     call,
-    contention_error,
     create,
     loss_error,
     read_number,
@@ -54,8 +49,6 @@ from fullbloom.engines.redis.protocol.manifest import (
 from fullbloom.errors import (
     EngineNameTaken,
     EngineTimeout,
-    FilterLost,
-    FilterRolledBack,
 )
 
 if TYPE_CHECKING:
@@ -90,8 +83,8 @@ class Snapshot:
     shards: tuple[Shard, ...]
     #: Keys that the server acknowledged for this snapshot.
     acknowledged: AcknowledgedKeys
-    #: The latest epoch seen in each shard.
-    epochs: list[int]
+    #: The latest progress seen in each shard: of one string it never decreases.
+    progress: list[int]
     #: The strings that are written, too, during a reshard.
     other: Snapshot | None
     #: Shards written to since their epochs were raised, and when that was.
@@ -142,18 +135,37 @@ class Snapshot:
         has_generation = self.manifest.backend != MODULE and self.is_own(shard, tag)
         return read_generation(tag) if has_generation else LATER
 
-    def read_epoch(self, tag: bytes) -> int:
-        """Return the epoch in a tag."""
-        return 0 if self.manifest.backend == MODULE else self.manifest.read_epoch(tag)
+    def read_progress(self, tag: bytes) -> int:
+        """Return the generation and the epoch in a tag, as one number."""
+        if self.manifest.backend == MODULE:
+            return 0
+        return read_generation(tag) << 32 | self.manifest.read_epoch(tag)
+
+    def record_progress(self, shard: int, progress: int) -> None:
+        """Remember the progress of a shard, if it is later than the known one."""
+        self.progress[shard] = max(progress, self.progress[shard])
+
+    def record_replacement(self) -> None:
+        """Remember that this client has replaced all strings in this generation."""
+        if self.manifest.backend != MODULE:
+            for shard in range(self.manifest.shards):
+                self.record_progress(shard, self.manifest.generation << 32)
+
+    def inherit_progress(self, old: Snapshot) -> None:
+        """Take what an earlier snapshot has seen of the same strings."""
+        if self.manifest.id != old.manifest.id or self.manifest.generation < old.manifest.generation:
+            return
+        for part in (self, self.other):
+            for known in (old, old.other):
+                if part and known and part.names.bits == known.names.bits:
+                    part.progress[:] = known.progress
 
     def with_tag(self, shard: int, tag: bytes) -> Snapshot:
         """Return a copy with another tag of a shard, whose string was replaced, and without known keys."""
         stable = list(self.tags.stable)
         stable[shard] = tag[: len(stable[shard])]
-        epochs = list(self.epochs)
-        epochs[shard] = self.read_epoch(tag)
         tags = Tags(tuple(stable), self.tags.nbytes)
-        return replace(self, tags=tags, epochs=epochs, acknowledged=self.make_record())
+        return replace(self, tags=tags, acknowledged=self.make_record())
 
     def make_record(self) -> AcknowledgedKeys:
         """Return an empty record of acknowledged keys."""
@@ -196,6 +208,12 @@ class StoredCells(ABC):
     @abstractmethod
     def adopt(self, manifest: Manifest) -> None:
         """Switch to a new manifest and drop the acknowledgements."""
+
+    def adopt_replacement(self, manifest: Manifest) -> None:
+        """Switch to the manifest in whose generation this client has replaced all strings."""
+        self.adopt(manifest)
+        self.snapshot.record_replacement()
+        self.rolled_back = False
 
     @abstractmethod
     def explain_loss(self, what: str) -> Steps[Exception]:
@@ -303,6 +321,8 @@ _COMMON = (
     "secret",
 )
 _CLOCK_ATTEMPTS, _CLOCK_WAIT = 200, 0.05
+#: Times that an operation is begun again because the filter expired during it.
+_EXPIRY_ATTEMPTS = 5
 
 
 class Expired(Exception):
@@ -372,123 +392,31 @@ def _adopt_next(storage: ExpiringCells, manifest: Manifest) -> None:
 
 def run_or_recreate(storage: ExpiringCells, steps: Callable[[], Steps[T]]) -> Steps[T]:
     """Run steps, recreating the filter if it expired."""
-    while True:
+    for _ in range(_EXPIRY_ATTEMPTS):
         old = storage.manifest
         try:
             return (yield from steps())
         except Expired:
             yield from recreate(storage, old)
+    raise _make_expiry_error(storage)
 
 
 def run_or_default(
     storage: ExpiringCells, steps: Callable[[], Steps[T]], default: Callable[[], T]
 ) -> Steps[T]:
     """Run steps that only read; return ``default()`` if the filter expired and has no successor."""
-    while True:
+    for _ in range(_EXPIRY_ATTEMPTS):
         old = storage.manifest
         try:
             return (yield from steps())
         except Expired:
             if storage.manifest.id == old.id and not (yield from adopt_successor(storage)):
                 return default()
+    raise _make_expiry_error(storage)
 
 
-@dataclass(frozen=True)
-class Verification:
-    """The result of `verify`; true when nothing that the server acknowledged is known to be lost.
-
-    ``ok`` is no proof: the last keys of another client may be lost, or a lost key may be found as a false
-    positive (with probability fpr each).
-    """
-
-    #: True when nothing is known to be lost.
-    ok: bool
-    #: The manifest is gone, or another filter has the name.
-    replaced: bool
-    #: The server is another process than the one that this client met first.
-    restarted: bool
-    #: Numbers of the shards that are missing or incomplete; for a window, of the generations.
-    shards_lost: tuple[int, ...]
-    #: The last acknowledged keys of this client that were looked up, and how many were not found.
-    keys_checked: int
-    keys_lost: int
-    #: Bits that must be set according to this client, and bits that are set.
-    bits_expected: int
-    bits_found: int
-    #: The server went back to an earlier state: its cells are older than those that this client has seen.
-    rolled_back: bool = False
-
-    def __bool__(self) -> bool:
-        """Return whether nothing is known to be lost."""
-        return self.ok
-
-
-def verify_expiring(storage: ExpiringCells, *, restarted: bool) -> Steps[Verification]:
-    """Compare what the server has with what it acknowledged to this client; all is well if it expired."""
-    steps = partial(verify_cells, storage, restarted=restarted)
-    empty = Verification(True, False, restarted, (), 0, 0, 0, 0)
-    return (yield from run_or_default(storage, steps, lambda: empty))
-
-
-def verify_cells(storage: StoredCells, *, restarted: bool) -> Steps[Verification]:
-    """Compare what the server has with what it acknowledged to this client."""
-    for attempt in range(MAX_ATTEMPTS):
-        yield from back_off(attempt)
-        with suppress(Overtaken):
-            return (yield from _compare(storage, restarted=restarted))
-    raise contention_error(storage.name)
-
-
-def _compare(storage: StoredCells, *, restarted: bool) -> Steps[Verification]:
-    """Verify a filter; raise `Overtaken` if it is cleared, loaded or resharded meanwhile."""
-    known = storage.snapshot
-    manifest = yield from create.read_same_manifest(storage.name, known.manifest)
-    if manifest is None:
-        if isinstance(error := (yield from storage.explain_loss("its manifest")), Expired):
-            raise error
-        checked = len(known.acknowledged.hashes()) // HASH_BYTES
-        counts = checked, checked, sum(known.acknowledged.bits), 0
-        return Verification(False, True, restarted, tuple(range(known.manifest.shards)), *counts)
-    rolled_back = storage.rolled_back or manifest.generation < known.manifest.generation
-    if manifest.generation != known.manifest.generation:
-        storage.adopt(manifest)
-    lost, is_earlier = yield from _compare_tags(storage)
-    rolled_back |= is_earlier
-    # Other threads may add keys from here on, which the server has not counted.
-    remembered = storage.snapshot.acknowledged
-    hashes, least = remembered.hashes(), list(remembered.bits)
-    ones, is_behind = yield from storage.count_growing()
-    if storage.snapshot.acknowledged is not remembered:
-        raise Overtaken
-    rolled_back |= is_behind
-    storage.rolled_back |= rolled_back
-    checked = len(hashes) // HASH_BYTES
-    found = 0 if lost else (yield from storage.count_found(hashes))
-    too_few = any(number < floor for number, floor in zip(ones, least, strict=False))
-    ok = not lost and not too_few and found == checked and not rolled_back
-    if ok and len(ones) == len(least):
-        remembered.bits[:] = [max(pair) for pair in zip(ones, remembered.bits, strict=True)]
-    counts = checked, checked - found, sum(least), sum(ones)
-    return Verification(ok, False, restarted, tuple(lost), *counts, rolled_back)
-
-
-def _compare_tags(storage: StoredCells) -> Steps[tuple[list[int], bool]]:
-    """Return the lost shards, and whether another is in an earlier epoch; adopt new tags."""
-    known, lost, rolled_back = storage.snapshot, list[int](), False
-    epochs = list(known.epochs)
-    for shard in range(known.manifest.shards):
-        try:
-            tag = yield from storage.read_tag(shard, known)
-        except FilterRolledBack:
-            rolled_back = True
-            continue
-        except FilterLost:
-            lost.append(shard)
-            continue
-        rolled_back |= known.read_epoch(tag) < epochs[shard]
-        if not known.is_as_known(shard, tag):  # cleared or loaded by another client: its keys are unknown
-            storage.adopt_tag(known, known, shard, tag)
-            if storage.snapshot.view != known.view:
-                raise Overtaken
-            known = storage.snapshot
-    return lost, rolled_back
+def _make_expiry_error(storage: ExpiringCells) -> EngineTimeout:
+    return EngineTimeout(
+        f"filter {storage.name!r}: its ttl of {storage.manifest.ttl} s was over before this was done, "
+        f"{_EXPIRY_ATTEMPTS} times; give it more"
+    )

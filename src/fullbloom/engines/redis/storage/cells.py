@@ -478,8 +478,7 @@ def _replace_cells(strings: Strings, data: memoryview | None) -> Steps[None]:
         except Overtaken:
             continue
         else:
-            strings.adopt(after)
-            strings.rolled_back = False
+            strings.adopt_replacement(after)
             return
     raise contention_error(strings.name)
 

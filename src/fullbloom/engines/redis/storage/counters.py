@@ -33,6 +33,7 @@ from fullbloom.engines.redis.protocol import (
 )
 from fullbloom.engines.redis.protocol.create import Overtaken
 from fullbloom.engines.redis.protocol.manifest import (
+    DELETING,
     REMEMBERED,
     TAG_BYTES,
     Manifest,
@@ -45,11 +46,9 @@ from fullbloom.engines.redis.storage import (
     Snapshot,
     StoredCells,
     Tags,
-    Verification,
     read_cells,
     read_tags,
     sweep_string,
-    verify_cells,
 )
 from fullbloom.engines.redis.storage.strings import (
     LoadEstimate,
@@ -57,6 +56,7 @@ from fullbloom.engines.redis.storage.strings import (
     raise_epochs,
     run_iterator,
 )
+from fullbloom.engines.redis.storage.verification import Verification, verify_cells
 from fullbloom.errors import FullbloomError
 
 if TYPE_CHECKING:
@@ -211,8 +211,12 @@ class Counters(StoredCells):
         taken, snapshot = (yield from self.count(keys, start)).then(), self.snapshot
         try:
             yield from self._send(snapshot, taken, once=True, changing=True)
-        except BaseException:  # the task may be cancelled; it is unknown which of them are removed
+        except GeneratorExit:
+            raise
+        except BaseException:  # the task may be cancelled; it is unknown which others are removed
             snapshot.acknowledged.drop(taken.hashes(all=True))
+            with suppress(FullbloomError):  # what is known to be taken from other keys
+                yield from self._send(snapshot, taken.then(), changing=True)
             raise
         snapshot.acknowledged.drop(taken.hashes(all=False))
         yield from self._send(snapshot, taken.then(), changing=True)
@@ -233,12 +237,12 @@ class Counters(StoredCells):
             yield from self._require_cleared(snapshot)
         if not len(batch):
             return
-        known = {shard: snapshot.epochs[shard] for shard in batch.shards}
+        known = {shard: snapshot.progress[shard] for shard in batch.shards}
         exchanges = yield from self._exchange(snapshot, batch, once=once, changing=changing)
         replies = [reply for exchange in exchanges for reply in exchange.states]
         missing = [shard for shard, tag, short, _ in replies if short or not snapshot.is_own(shard, tag)]
         if missing:
-            if changing and (yield from create.read_same_manifest(self.name, snapshot.manifest)) is None:
+            if changing and (yield from self._is_deleted(snapshot)):
                 with suppress(FullbloomError):  # as far as the server can be reached
                     for shard in missing:
                         yield from sweep_string(snapshot, shard, own=False)
@@ -250,14 +254,19 @@ class Counters(StoredCells):
         if changing:
             snapshot.touched.update(known)
 
+    def _is_deleted(self, snapshot: CounterSnapshot) -> Steps[bool]:
+        """Return whether the filter is deleted, or is being deleted."""
+        manifest = yield from create.read_same_manifest(self.name, snapshot.manifest)
+        return manifest is None or manifest.state == DELETING
+
     def _compare_tag(self, snapshot: CounterSnapshot, shard: int, tag: bytes, known: int) -> Steps[None]:
         """Raise if a string is in an earlier state than the one known before the batch was sent."""
+        progress = snapshot.read_progress(tag)
+        if progress < known:
+            self.rolled_back = True
+            raise rollback_error(self.name)
+        snapshot.record_progress(shard, progress)
         if snapshot.is_as_known(shard, tag):
-            epoch = snapshot.read_epoch(tag)
-            if epoch < known:
-                self.rolled_back = True
-                raise rollback_error(self.name)
-            snapshot.epochs[shard] = max(epoch, snapshot.epochs[shard])
             return
         manifest = yield from self._read_same_manifest(snapshot)
         with self._lock:
@@ -335,8 +344,8 @@ class Counters(StoredCells):
             if manifest is None:
                 raise loss_error(self.name, "its manifest, or another filter has its name")
             with suppress(Overtaken):
-                self.adopt((yield from create.replace_strings(self.name, manifest, self.cells)))
-                self.rolled_back = False
+                after = yield from create.replace_strings(self.name, manifest, self.cells)
+                self.adopt_replacement(after)
                 return
         raise contention_error(self.name)
 

@@ -387,10 +387,12 @@ class Bitmap:
 
     def dump(self) -> Steps[_core.ForeignFilter]:
         """Return the filter in memory, read in portions. Bits that are set meanwhile may be missing."""
-        yield from self.require_string()
+        length = yield from self.require_string()
         data = bytearray(self.nbytes)
         for start in range(0, self.nbytes, PIECE):
             part = yield from read_part(self.key, start, min(PIECE, self.nbytes - start))
+            if len(part) < min(PIECE, length - start):
+                raise FilterLost(f"the string {self.name!r} was deleted or cut while it was read")
             data[start : start + len(part)] = part
             if not part:  # SETBIT makes a string no longer than its last bit needs
                 break

@@ -39,21 +39,27 @@ from fullbloom.engines.redis.protocol import (
     try_script,
 )
 from fullbloom.engines.redis.protocol.create import Overtaken
-from fullbloom.engines.redis.protocol.manifest import DELETING, MODULE, STABLE_BYTES, STRINGS, TAG_BYTES
+from fullbloom.engines.redis.protocol.manifest import (
+    DELETING,
+    MODULE,
+    STABLE_BYTES,
+    STRINGS,
+    TAG_BYTES,
+    read_generation,
+)
 from fullbloom.engines.redis.protocol.plan import PORTION
 from fullbloom.engines.redis.storage import (
     LATER,
     Expired,
     ExpiringCells,
     Snapshot,
-    Verification,
     adopt_successor,
     check_expiry,
     recreate,
     run_or_default,
     sweep_string,
-    verify_expiring,
 )
+from fullbloom.engines.redis.storage.verification import Verification, verify_expiring
 from fullbloom.errors import (
     EngineTimeout,
     FullbloomError,
@@ -101,6 +107,8 @@ class Strings(ExpiringCells):
         old = getattr(self, "snapshot", None)
         if old is None or old.manifest.id != snapshot.manifest.id or _is_cleared(old, snapshot):
             self.rolled_back = False
+        else:
+            snapshot.inherit_progress(old)
         self.snapshot = snapshot
         self.ends = None
 
@@ -246,7 +254,7 @@ class Strings(ExpiringCells):
 
         Returns the shards whose tags changed, if the filter is in other strings by now.
         """
-        known = {shard: part.epochs[shard] for shard in batch.shards}
+        known = {shard: part.progress[shard] for shard in batch.shards}
         exchanges = yield from self._exchange(part, batch, changing=adding)
         replies: list[ShardReply] = [reply for exchange in exchanges for reply in exchange.states]
         for exchange in exchanges:
@@ -256,9 +264,8 @@ class Strings(ExpiringCells):
             late = yield from self._explain_tags(snapshot, part, changed, adding=adding)
             if late:
                 return late
-        else:
-            for shard, tag, _, _ in replies:
-                self._compare_epoch(part, shard, part.read_epoch(tag), known[shard])
+        for shard, tag, _, _ in replies:
+            self._compare_progress(part, shard, part.read_progress(tag), known[shard])
         if adding:
             for shard, _, _, bits in replies:
                 self._record_bits(part, shard, bits)
@@ -269,12 +276,12 @@ class Strings(ExpiringCells):
         """Remember that bits of a shard were set."""
         part.acknowledged.bits[shard] += bits
 
-    def _compare_epoch(self, part: Snapshot, shard: int, epoch: int, known: int) -> None:
-        """Raise if a shard is in an earlier epoch than the one known before the batch was sent."""
-        if epoch < known:
+    def _compare_progress(self, part: Snapshot, shard: int, progress: int, known: int) -> None:
+        """Raise if a shard is in an earlier state than the one known before the batch was sent."""
+        if progress < known:
             self.rolled_back = True
             raise rollback_error(self.name)
-        part.epochs[shard] = max(epoch, part.epochs[shard])
+        part.record_progress(shard, progress)
 
     def _explain_tags(
         self, snapshot: Snapshot, part: Snapshot, changed: list[ShardReply], *, adding: bool
@@ -431,7 +438,8 @@ def raise_epochs(snapshot: Snapshot) -> Steps[None]:
                 except BaseException:
                     part.touched.add(shard)
                     raise
-                part.epochs[shard] = max(epoch, part.epochs[shard])
+                if epoch >= 0:
+                    part.record_progress(shard, read_generation(part.tags.stable[shard]) << 32 | epoch)
 
 
 #: Raises the epoch of a string whose tag begins with ARGV[2]; returns -1 for another tag.
@@ -460,7 +468,8 @@ def raise_epoch(key: bytes, at: int, stable: bytes) -> Steps[int]:
 
 def _is_cleared(old: Snapshot, new: Snapshot) -> bool:
     """Return whether the later of two generations holds other keys, rather than being a step of a reshard."""
-    return old.view == new.view and not new.manifest.other_shards
+    is_later = old.manifest.generation < new.manifest.generation
+    return is_later and old.view == new.view and not new.manifest.other_shards
 
 
 def _read_hashes(hashes: Any) -> bytes:

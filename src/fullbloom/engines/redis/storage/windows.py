@@ -22,7 +22,6 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from functools import partial
-from math import ceil
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fullbloom import _core
@@ -45,13 +44,13 @@ from fullbloom.engines.redis.protocol import (
 )
 from fullbloom.engines.redis.protocol.create import read_manifest, swap_manifest
 from fullbloom.engines.redis.protocol.generations import (
-    GRACE,
     Clock,
     CurrentGenerations,
     MissingStrings,
     Portion,
     RecordedGeneration,
     WindowState,
+    compute_end,
     compute_generation_seconds,
     create_strings,
     digest_tags,
@@ -70,8 +69,9 @@ from fullbloom.engines.redis.protocol.manifest import (
     parse_manifest,
 )
 from fullbloom.engines.redis.protocol.plan import PORTION
-from fullbloom.engines.redis.storage import Verification, strings
+from fullbloom.engines.redis.storage import strings
 from fullbloom.engines.redis.storage.strings import is_collection, run_iterator
+from fullbloom.engines.redis.storage.verification import Verification
 from fullbloom.errors import (
     EngineNameTaken,
     EngineTimeout,
@@ -161,27 +161,26 @@ class Window:
 
     def _add(self, portion: Portion, state: WindowState) -> Steps[bytes]:
         """Add to the present generation and look up the older ones: a key is new if all of them lacked it."""
-        found: list[bytes] | None = None
         written = set[int]()
         # A new generation begins in each further pass, so that as many of them last as long as the window.
         for _ in range(self.manifest.generations + 1):
             now = yield from self._query_now()
             present = sorted({now.earliest, now.latest} - written)
             if not present:
-                return combine_answers([portion.new, combine_answers(found or []).translate(_NEGATE)])
+                return portion.new
             for generation in present:
                 yield from self._begin(state, generation)
-            if found is None and state.may_have_changed(now):
+            if not written and state.may_have_changed(now):
                 yield from self._refresh(state)
-            older = [one for one in state.list_live(now) if one not in present] if found is None else []
+            older = [] if written else [one for one in state.list_live(now) if one not in present]
             reads = state.is_unread()
             answers = yield from self._query(state, portion, older, present, now if reads else None)
             for generation in present:
                 state.record_keys(generation, portion.hashes, now.first)
             yield from self._raise_epochs(state)
-            if found is None:  # later generations contain what was just added
-                known, new = answers[: len(older)], answers[len(older) :]
-                found = [*known, *(one.translate(_NEGATE) for one in new)]
+            if not written:  # later generations contain what was just added
+                found = [*answers[: len(older)], *(one.translate(_NEGATE) for one in answers[len(older) :])]
+                portion.new = combine_answers([portion.new, combine_answers(found).translate(_NEGATE)])
             written.update(present)
         raise EngineTimeout(
             f"filter {self.name!r}: adding a batch takes longer than the window of {self.manifest.window} s; "
@@ -230,10 +229,9 @@ class Window:
                     state.acknowledged.setdefault(generation, AcknowledgedKeys(1)).bits[0] += bits
             answers.append(batch.answers)
             if adding and generation in missing.missing:
-                # If the window was cleared, a key that is new in a missing string was in no other.
-                portion.new = combine_answers([portion.new, batch.answers])
+                missing.new.append(batch.answers)
         if missing.missing:
-            yield from self._explain_missing(state, missing)
+            yield from self._explain_missing(state, missing, portion)
         if reading is not None:
             self._learn(state, replies[-1][0].states[0][1], reading)
         yield from self._raise_losses(state, (*looked, *added))
@@ -328,7 +326,7 @@ class Window:
         A client that was paused in between recreates lost strings with tags that differ from the record.
         """
         before = parse_manifest(self.name, stored)
-        ends = ceil(((generation + before.generations) * self.seconds + GRACE) * 1000)
+        ends = compute_end(before, generation)
         new = [
             make_new_string(key, self.cells.range(shard)[1], state.draw_tag(shard))
             for shard, key in enumerate(state.list_keys(generation))
@@ -378,22 +376,25 @@ class Window:
             raise _Retry
         state.adopt(manifest, now.earliest)
 
-    def _explain_missing(self, state: WindowState, missing: MissingStrings) -> Steps[None]:
+    def _explain_missing(
+        self, state: WindowState, missing: MissingStrings, portion: Portion | None = None
+    ) -> Steps[None]:
         """Find out why strings are missing: they have expired, the window was cleared, or they were lost."""
-        keys = [(state.make_key(*one), state.recorded[one[0]].ends) for one in missing.untagged]
+        keys = [(state.make_key(*one), compute_end(state.manifest, one[0])) for one in missing.untagged]
         try:
             yield from self._refresh(state)
         except (_Retry, FilterLost):
+            if portion is not None:  # it was cleared: a key that is new in a missing string was in no other
+                portion.new = combine_answers([portion.new, *missing.new])
             if keys:
                 yield [Call(key, (b"UNLINK", key)) for key, _ in keys]
             raise
         if keys:
             yield [Call(key, (b"PEXPIREAT", key, ends)) for key, ends in keys]
         now = yield from self._query_now()
-        lost = sorted({one for one in missing.missing if one >= now.first})
-        if not lost:
-            raise _Retry
-        raise self._make_loss(lost)
+        if lost := sorted({one for one in missing.missing if one >= now.first}):
+            raise self._make_loss(lost)
+        raise _Retry
 
     def _make_loss(self, lost: list[int]) -> Exception:
         numbers = ", ".join(map(str, lost))

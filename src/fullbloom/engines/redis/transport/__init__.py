@@ -339,7 +339,7 @@ def route_batch(
                 raise
             yield RenewMap([], budget.failures)
             continue
-        outcomes = yield ExchangeAll([(part.node, part.write) for part in parts], send.acks)
+        outcomes = yield from _exchange_parts(send, parts)
         retry = _Retry(once=send.once)
         for part, outcome in zip(parts, outcomes, strict=True):
             if retry.record(part, outcome):
@@ -360,6 +360,20 @@ def route_batch(
         yield from budget.back_off()
         asking = {shard: find_node_at(to.host, to.port) for shard, to in retry.asking.items()}
     return done
+
+
+def _exchange_parts(
+    send: SendBatch, parts: list[_NodePart]
+) -> Generator[Action, Any, list[Exception | None]]:
+    """Exchange the parts; of a batch that is sent once, what was answered counts, whatever breaks."""
+    try:
+        outcomes: list[Exception | None]
+        outcomes = yield ExchangeAll([(part.node, part.write) for part in parts], send.acks)
+        return outcomes
+    finally:
+        if send.once:
+            for part in parts:
+                send.batch.take(part.exchange)
 
 
 def route_batches(steps: list[Generator[Action, Any, T]]) -> Generator[Action, Any, list[T]]:

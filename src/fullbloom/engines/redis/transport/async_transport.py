@@ -209,7 +209,11 @@ class AsyncTransport:
 
     async def _exchange_batch(self, batch: SendBatch) -> WireExchange:
         exchange = batch.batch.exchange(batch.shards)
-        await self._exchange(exchange, once=batch.once, acks=batch.acks)
+        try:
+            await self._exchange(exchange, once=batch.once, acks=batch.acks)
+        finally:
+            if batch.once:  # what was answered is known, even if the rest is not
+                batch.batch.take(exchange)
         return exchange
 
     async def _send_all(self, batches: list[SendBatch]) -> list[list[WireExchange]]:
@@ -288,7 +292,12 @@ class AsyncClusterTransport(AsyncTransport):
         try:
             action = next(steps)
             while True:
-                action = steps.send(await self._perform(action))
+                try:
+                    outcome = await self._perform(action)
+                except BaseException as error:  # noqa: BLE001 - the generator raises it again
+                    action = steps.throw(error)
+                else:
+                    action = steps.send(outcome)
         except StopIteration as stop:
             return stop.value
 

@@ -225,8 +225,18 @@ class _PooledConnection:
         self._connection = self._pool.get_connection()
         return self._connection
 
-    def __exit__(self, *_error: object) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
+        _drop_unread(self._connection, error)
         self._pool.release(self._connection)
+
+
+def _drop_unread(connection: Any, error: BaseException | None) -> None:
+    """Disconnect if replies may be unread: a signal handler may raise between sending and receiving.
+
+    The next batch would take them for its own. After errors of the server or the client library none are.
+    """
+    if error is not None and not isinstance(error, (FullbloomError, redis_errors.RedisError)):
+        connection.disconnect()
 
 
 @contextmanager
@@ -234,7 +244,11 @@ def _lock_connection(client: Any) -> Iterator[Any]:
     """Lock the only connection of a client."""
     lock = getattr(client, "single_connection_lock", None)
     with lock if lock is not None else nullcontext():
-        yield client.connection
+        try:
+            yield client.connection
+        except BaseException as error:
+            _drop_unread(client.connection, error)
+            raise
 
 
 def sync_connection(client: Any) -> AbstractContextManager[Any]:

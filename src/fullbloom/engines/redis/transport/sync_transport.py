@@ -209,7 +209,11 @@ class Transport:
 
     def _exchange_batch(self, batch: SendBatch) -> WireExchange:
         exchange = batch.batch.exchange(batch.shards)
-        self._exchange(exchange, once=batch.once, acks=batch.acks)
+        try:
+            self._exchange(exchange, once=batch.once, acks=batch.acks)
+        finally:
+            if batch.once:  # what was answered is known, even if the rest is not
+                batch.batch.take(exchange)
         return exchange
 
     def _send_all(self, batches: list[SendBatch]) -> list[list[WireExchange]]:
@@ -284,7 +288,12 @@ class ClusterTransport(Transport):
         try:
             action = next(steps)
             while True:
-                action = steps.send(self._perform(action))
+                try:
+                    outcome = self._perform(action)
+                except BaseException as error:  # noqa: BLE001 - the generator raises it again
+                    action = steps.throw(error)
+                else:
+                    action = steps.send(outcome)
         except StopIteration as stop:
             return stop.value
 

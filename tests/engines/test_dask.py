@@ -467,7 +467,7 @@ def test_a_frame_of_other_types_is_left_to_dask():
 
 
 def test_structs_are_no_texts():
-    """A struct with a missing field is no key, so it has no hash that a filter could hold."""
+    """A struct with a missing field has no hash that a filter could hold, because it is not a key."""
     kind = pd.ArrowDtype(pa.struct([("a", pa.int64()), ("b", pa.int64())]))
     assert not is_exact(kind, kind)
     assert is_exact(pd.StringDtype(), pd.StringDtype())

@@ -46,9 +46,11 @@ def is_repeatable(frame: Any) -> bool:
     text = _read_plan(frame)
     if _has_node(text, _CHOOSING) or _FOREIGN.search(text) or _ORDERED.search(text):
         return False
-    if not all(_LEAF.match(line) or not _ABBREVIATED.search(line) for line in text.splitlines()):
+    before = _read_plan(frame, is_optimized=False)
+    lines = [*text.splitlines(), *before.splitlines()]
+    if not all(_LEAF.match(line) or not _ABBREVIATED.search(line) for line in lines):
         return False
-    if _RANDOM.search(text) or _TIMES.search(_read_plan(frame, is_optimized=False)):
+    if _RANDOM.search(text) or _TIMES.search(before):
         return False
     if is_classic(frame):
         plan = _get_plan(frame)
@@ -92,6 +94,8 @@ def _read_plan(frame: Any, *, is_optimized: bool = True) -> str:
         titles = ("Analyzed Logical", "Optimized Logical", "Physical")[is_optimized:]
         explained = frame._explain_string(extended=True)  # noqa: SLF001
         text = explained.partition(f"== {titles[0]} Plan ==")[2].partition(f"== {titles[1]} Plan ==")[0]
+        if not is_optimized:
+            text = text.lstrip().partition("\n")[2]  # the first line is the schema
     return "\n".join(_skip_persisted(text.splitlines()))
 
 

@@ -41,6 +41,7 @@ import dask.dataframe as dd
 import distributed
 import psutil
 
+from fullbloom.engines.dask import _is_exact as is_exact
 from fullbloom.engines.dask import bloom_join, build, contains, deduplicate, identify
 
 FPR = 1e-9
@@ -321,6 +322,14 @@ def test_columns_of_other_types_are_joined_without_a_filter():
     assert len(bloom_join(big, small, on="k", use_filter=True)) == 2
 
 
+@pytest.mark.parametrize("signed", ["int64", "Int64"])
+@pytest.mark.parametrize("unsigned", ["uint64", "UInt64"])
+def test_integers_that_pandas_joins_as_floats_are_joined_without_a_filter(signed, unsigned):
+    big = frame_of({"k": pd.Series([2**53, 5], dtype=signed)}, parts=1)
+    small = frame_of({"k": pd.Series([2**53 + 1, 5], dtype=unsigned)}, parts=1)
+    assert len(bloom_join(big, small, on="k", use_filter=True)) == len(big.merge(small, on="k"))
+
+
 def test_rows_without_repeats_are_those_of_drop_duplicates():
     draw = random.Random(3)
     pool = [(float(one), f"t{one}") for one in range(3000)]
@@ -455,6 +464,13 @@ def test_a_column_that_occurs_twice_is_refused():
 def test_a_frame_of_other_types_is_left_to_dask():
     frame = frame_of({"k": np.array([1, 1.0, "1"], object)}, parts=1)
     assert len(deduplicate(frame, "k")) == len(frame.drop_duplicates(subset=["k"]))
+
+
+def test_structs_are_no_texts():
+    """A struct with a missing field has no hash that a filter could hold, because it is not a key."""
+    kind = pd.ArrowDtype(pa.struct([("a", pa.int64()), ("b", pa.int64())]))
+    assert not is_exact(kind, kind)
+    assert is_exact(pd.StringDtype(), pd.StringDtype())
 
 
 def test_without_a_cluster_tasks_run_in_this_process():

@@ -404,6 +404,22 @@ def test_texts_that_a_collation_calls_equal_are_not_lost(connection, collation, 
         semi_join(connection, connection.table("big"), connection.table("small"), on="x")
 
 
+@pytest.mark.parametrize("value", ["'\"%s\"'::json", "{'a': '%s', 'b': 1}"], ids=["json", "struct"])
+def test_the_default_collation_counts_in_other_types_with_text(connection, value):
+    connection.execute("pragma default_collation = 'nocase'")
+    big, small = (connection.sql(f"select {value % one} as x") for one in "Aa")
+    with pytest.raises(ParameterError, match="collation"):
+        semi_join(connection, big, small, on="x")
+
+
+@pytest.mark.parametrize("others", [[], ["y"]])
+def test_a_struct_with_a_null_field_has_its_partner(connection, others):
+    rows = "(values ({'a': 1, 'b': null::int}, 1), ({'a': 2, 'b': 2}, 1), (null, 1)) rows(x, y)"
+    big, small = (connection.sql(f"select * from {rows}") for _ in range(2))
+    found = semi_join(connection, big, small, on=["x", *others])
+    assert found.aggregate("count(*)").fetchall() == [(2,)]
+
+
 def test_the_default_collation_counts_and_a_binary_one_does_no_harm(connection):
     connection.execute("create table t (x varchar collate c); insert into t values ('A')")
     assert semi_join(connection, connection.table("t"), connection.table("t"), on="x").fetchall() == [("A",)]

@@ -67,6 +67,8 @@ def list_frames(session, functions):
         "rank": (numbers.withColumn("n", functions.rank().over(by_key)), True),
         "persisted": (numbers.where(functions.rand() < 0.5).limit(5).persist(), True),
         "persisted Python": (kept, True),
+        "time": (numbers.where(functions.current_timestamp() > functions.timestamp_seconds("k")), False),
+        "date": (numbers.withColumn("day", functions.current_date()), False),
         "random": (numbers.where(functions.rand() < 0.5), False),
         "identifiers": (numbers.withColumn("n", functions.monotonically_increasing_id()), False),
         "random, wide": (numbers.select(*wide, functions.rand().alias("r")), False),
@@ -98,6 +100,7 @@ def test_a_frame_is_read_twice_only_if_its_plan_gives_the_same_rows(session, fun
     rdd = session.sparkContext.parallelize([1, 2]).map(lambda k: (k,)).toDF("k long")
     more = {
         "projection, wide": (numbers.select(*wide), True),
+        "persisted time": (numbers.withColumn("now", functions.now()).persist(), True),
         "checkpointed": (changing.localCheckpoint(), True),
         "RDD of Python": (rdd, False),
         "list": (session.createDataFrame([(1,)], "k long"), False),

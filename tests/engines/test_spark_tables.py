@@ -179,6 +179,28 @@ def test_types_whose_equal_values_differ_in_bytes_are_left_to_spark(session, eng
     assert not engine.plan_join(folded, folded, on="k", use_filter=True).uses_filter
 
 
+def test_texts_that_spark_pads_to_one_length_are_joined(session, engine, tmp_path):
+    tables = {"short": "char(5)", "long": "char(9)", "free": "string"}
+    try:
+        for name, kind in tables.items():
+            session.sql(f"create table {name} (k {kind}) using parquet location '{tmp_path / name}'")
+            session.sql(f"insert into {name} values ('ab'), ('{name}')")
+        for big in tables:
+            for small in tables:
+                joined = engine.bloom_join(session.table(big), session.table(small), on="k", use_filter=True)
+                assert rows(joined) == rows(session.table(big).join(session.table(small), ["k"])), (
+                    big,
+                    small,
+                )
+        shorter = session.table("short")
+        assert engine.plan_join(shorter, shorter, on="k", use_filter=True).uses_filter
+        padded = engine.plan_join(shorter, session.table("long"), on="k", use_filter=True)
+        assert "has the types char(5) and char(9)" in padded.reason
+    finally:
+        for name in tables:
+            session.sql(f"drop table if exists {name}")
+
+
 def test_integers_of_other_widths_are_joined(session, engine, functions):
     wide = session.range(-5, 5).withColumnRenamed("id", "k")
     narrow = wide.select(functions.col("k").cast("tinyint").alias("k"))

@@ -7,7 +7,8 @@ import random
 import pytest
 import sqlalchemy as sa
 from engines.tables import Exact, Other, User, names
-from sqlalchemy import orm
+from sqlalchemy import event, orm
+from sqlalchemy.dialects import postgresql, sqlite
 
 from fullbloom.engines.sqlalchemy import PreCheck
 
@@ -176,6 +177,71 @@ def test_a_key_that_follows_another_one_is_found(database, depth, is_text):
     check.close()
     metadata.drop_all(engine)
     engine.dispose()
+
+
+def insert_again(top, dialect):
+    statement = {"postgresql": postgresql, "sqlite": sqlite}[dialect].insert(top).values(id=1, code="q")
+    return statement.on_conflict_do_update(index_elements=["id"], set_={"code": "x"})
+
+
+def delete_in_query(top, dialect):
+    if dialect == "sqlite":
+        return sa.delete(top).where(top.c.id == 1)
+    return sa.select(sa.delete(top).where(top.c.id == 1).returning(top.c.id).cte())
+
+
+#: Writes to another table, after which the database writes the key x.
+FOLLOWED = {
+    "delete": lambda top, _: sa.delete(top).where(top.c.id == 1),
+    "delete in text": lambda _top, _: sa.text("delete from top where id = 1"),
+    "delete in a query": delete_in_query,
+    "delete of what it refers to": lambda top, _: sa.delete(top.metadata.tables["above"]).where(
+        sa.text("id = 1")
+    ),
+    "update": lambda top, _: sa.update(top).where(top.c.id == 1).values(code="x"),
+    "insert with an update": insert_again,
+}
+
+
+@pytest.mark.parametrize("follow", FOLLOWED.values(), ids=FOLLOWED)
+def test_a_key_that_the_database_writes_after_a_change_of_another_table_is_found(engine, follow):
+    if engine.dialect.name == "sqlite":
+        event.listen(engine, "connect", lambda driver, _: driver.execute("pragma foreign_keys = on"))
+        engine.dispose()
+    metadata = sa.MetaData()
+    sa.Table("above", metadata, sa.Column("id", sa.Integer, primary_key=True))
+    top = sa.Table(
+        "top",
+        metadata,
+        sa.Column("id", sa.Integer, sa.ForeignKey("above.id", ondelete="CASCADE"), primary_key=True),
+        sa.Column("code", sa.String, unique=True),
+    )
+    key = sa.ForeignKey("top.code", ondelete="SET DEFAULT", onupdate="CASCADE")
+    if follow is FOLLOWED["update"]:
+        key = sa.ForeignKey("top.code", onupdate="SET DEFAULT")
+    low = sa.Table("low", metadata, sa.Column("code", sa.String, key, server_default="x"))
+    metadata.drop_all(engine)
+    metadata.create_all(engine)
+    with engine.begin() as connection:
+        connection.execute(sa.text("insert into above values (1)"))
+        connection.execute(sa.insert(top).values(id=1, code="before"))
+        if "update" not in next(name for name, one in FOLLOWED.items() if one is follow):
+            connection.execute(sa.text("insert into above values (2)"))
+            connection.execute(sa.insert(top).values(id=2, code="x"))
+        connection.execute(sa.insert(low).values(code="before"))
+    check = PreCheck(Exact(), low.c.code)
+    check.load(engine)
+    with engine.begin() as connection:
+        connection.execute(sa.select(top))
+        connection.execute(sa.insert(low).values(code=None))
+    assert check.stats().is_complete
+    with engine.begin() as connection:
+        connection.execute(follow(top, engine.dialect.name))
+    with engine.connect() as connection:
+        assert "x" in connection.execute(sa.select(low.c.code)).scalars().all()
+        assert check.exists(connection, "x")
+    check.close()
+    metadata.drop_all(engine)
 
 
 QUERIES = {

@@ -226,7 +226,10 @@ def semi_join(connection: Any, big: Any, small: Any, *, on: str | Sequence[str],
         register(connection, **{name: known})
         release = functools.partial(_registered[connection].pop, name, None)
         try:
-            candidates = big.filter(f"{FUNCTION}('{name}', {key})").set_alias("candidates")
+            # A struct with a null field is no key, but equals itself in DuckDB.
+            present = " and ".join(f"{column} is not null" for column in quoted)
+            candidates = big.filter(f"{present} and {FUNCTION}('{name}', {key}) is not false")
+            candidates = candidates.set_alias("candidates")
             condition = " and ".join(f"candidates.{column} = partners.{column}" for column in quoted)
             joined = candidates.join(small.set_alias("partners"), condition, how="semi")
             weakref.finalize(joined, release)
@@ -314,11 +317,13 @@ def _check_collation(column: str, relation: Any) -> None:
     """Raise ParameterError if a column calls different texts equal, which are different keys.
 
     The type of a column does not tell its collation, so texts are compared that only a collation makes equal:
-    as values of that column in a result without rows.
+    as values of that column in a result without rows. Texts in structs, and JSON, have the default collation.
     """
-    if _find_type(relation, column) != "VARCHAR":
+    kind = _find_type(relation, column)
+    if "VARCHAR" not in kind and "JSON" not in kind:
         return
-    value = f"coalesce(any_value({_quote(column)}), '%s')"
+    text = _quote(column) if kind == "VARCHAR" else "null::varchar"
+    value = f"coalesce(any_value({text}), '%s')"
     compared = ", ".join(f"{value % one} = {value % other}" for one, other in _COLLATED)
     (found,) = relation.limit(0).aggregate(compared).fetchall()
     if any(found):

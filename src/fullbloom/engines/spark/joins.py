@@ -39,6 +39,8 @@ _LEAST_RATIO = 4
 _HASHED_ROWS, _HASHED_BYTES = 1 << 20, 1 << 26
 #: Characters of names and types that reasons show.
 _SHOWN = 100
+#: Where the schema of a table has the type of a column of texts of limited length.
+_PADDED = "__CHAR_VARCHAR_TYPE_STRING"
 #: Types whose equal values have equal hashes; a join by other columns is left to Spark.
 _HASHED = (
     spark_types.IntegralType,
@@ -140,6 +142,9 @@ def plan_join(
     columns = [on] if isinstance(on, str) else [*on]
     types = zip(columns, check_frame(big, columns), check_frame(small, columns), strict=True)
     problem = next((found for one in types if (found := _compare_types(*one))), None)
+    problem = problem or next(
+        (found for one in columns if (found := _compare_padding(one, big, small))), None
+    )
     if problem is None and not (plans.is_repeatable(small) if is_repeatable is None else is_repeatable):
         problem = (
             "the small side may have other rows each time it is evaluated; pass is_repeatable=True if it has "
@@ -178,6 +183,14 @@ def _compare_types(column: str, big: Any, small: Any) -> str | None:
     plain_text = isinstance(big, spark_types.StringType) and big.simpleString() == "string"
     if not plain_text and not isinstance(big, _HASHED):
         return f"column {column[:_SHOWN]} has a type whose equal values may differ in bytes"
+    return None
+
+
+def _compare_padding(column: str, big: Any, small: Any) -> str | None:
+    """Return why Spark pads texts before it compares them: two lengths of ``char``, which the type hides."""
+    big_text, small_text = (frame.schema[column].metadata.get(_PADDED, "") for frame in (big, small))
+    if big_text != small_text and big_text.startswith("char") and small_text.startswith("char"):
+        return f"column {column[:_SHOWN]} has the types {big_text} and {small_text}; cast one"
     return None
 
 

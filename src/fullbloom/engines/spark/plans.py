@@ -25,6 +25,10 @@ _RANDOM = re.compile(
     r"input_file_name|input_file_block_start|input_file_block_length)\(",
     re.IGNORECASE,
 )
+#: Functions of the time of a query, which the optimizer replaces by that time.
+_TIMES = re.compile(
+    r"\b(current_timestamp|current_date|current_time|localtimestamp|now|curdate)\(", re.IGNORECASE
+)
 #: A leaf, whose many columns may be abbreviated without harm.
 _LEAF = re.compile(r"^[\s:+-]*(Relation|LocalRelation|LogicalRDD|Range|InMemoryRelation|OneRowRelation)\b")
 _ABBREVIATED = re.compile(r"\.\.\. \d+ more fields")
@@ -34,16 +38,19 @@ _ALL_FIELDS = (1 << 31) - 1
 def is_repeatable(frame: Any) -> bool:
     """Return whether a frame gives the same rows each time, as far as its plan shows.
 
-    It does not if it has a limit, a sample, a random function or one of the order of rows, or code whose
-    results Spark does not know: functions and RDDs of Python, and functions of the JVM. A frame that was
-    persisted or checkpointed is the rows that it has now. A source that others write to cannot be seen.
+    It does not if it has a limit, a sample, a random function or one of the order of rows or the current
+    time, or code whose results Spark does not know: functions and RDDs of Python, and functions of the JVM.
+    A frame that was persisted or checkpointed is the rows that it has now. A source that others write to
+    cannot be seen.
     """
     text = _read_plan(frame)
     if _has_node(text, _CHOOSING) or _FOREIGN.search(text) or _ORDERED.search(text):
         return False
-    if not all(_LEAF.match(line) or not _ABBREVIATED.search(line) for line in text.splitlines()):
+    before = _read_plan(frame, is_optimized=False)
+    lines = [*text.splitlines(), *before.splitlines()]
+    if not all(_LEAF.match(line) or not _ABBREVIATED.search(line) for line in lines):
         return False
-    if _RANDOM.search(text):
+    if _RANDOM.search(text) or _TIMES.search(before):
         return False
     if is_classic(frame):
         plan = _get_plan(frame)
@@ -75,13 +82,20 @@ def _get_plan(frame: Any) -> Any:
     return frame._jdf.queryExecution().optimizedPlan()  # noqa: SLF001
 
 
-def _read_plan(frame: Any) -> str:
-    """Return the optimized plan as text, without the plans of frames that are persisted."""
+def _read_plan(frame: Any, *, is_optimized: bool = True) -> str:
+    """Return the optimized plan as text, or that before, without the plans of frames that are persisted.
+
+    Over Connect, the plan before the optimized one does not show what is persisted.
+    """
     if is_classic(frame):
-        text = _print_plan(_get_plan(frame))
+        execution = frame._jdf.queryExecution()  # noqa: SLF001
+        text = _print_plan(_get_plan(frame) if is_optimized else execution.withCachedData())
     else:
+        titles = ("Analyzed Logical", "Optimized Logical", "Physical")[is_optimized:]
         explained = frame._explain_string(extended=True)  # noqa: SLF001
-        text = explained.partition("== Optimized Logical Plan ==")[2].partition("== Physical Plan ==")[0]
+        text = explained.partition(f"== {titles[0]} Plan ==")[2].partition(f"== {titles[1]} Plan ==")[0]
+        if not is_optimized:
+            text = text.lstrip().partition("\n")[2]  # the first line is the schema
     return "\n".join(_skip_persisted(text.splitlines()))
 
 

@@ -115,21 +115,22 @@ class Observer:
         """Record the keys that a statement is about to write, commits in text, and names of savepoints."""
         if context is None:
             return
+        known = self._transactions.get(connection)
+        if known is not None:
+            if known.is_last(context):
+                return  # another part of a statement that was read
+            # This statement may begin the next transaction, whose end says nothing about this one.
+            self._settle_if_idle(connection, known)
         # The event of a savepoint comes without its name.
         savepoint = getattr(context.compiled, "statement", None)
         if isinstance(savepoint, SavepointClause):
-            transaction = self._find(connection)
-            self._settle_if_idle(connection, transaction)
-            transaction.savepoints.append(Savepoint(savepoint.ident))
+            self._find(connection).savepoints.append(Savepoint(savepoint.ident))
             return
         if self._statements.may_commit(statement, context):
             self._expect_commit_in_text(connection, statement)
         if not self._statements.may_write(statement, context):
             return
         transaction = self._find(connection)
-        if transaction.is_last(context):
-            return  # another part of a statement that was read
-        self._settle_if_idle(connection, transaction)
         transaction.statement = weakref.ref(context)
         if connections.is_autocommit(connection):
             transaction.may_commit = True
@@ -147,15 +148,15 @@ class Observer:
         """Record the keys that the database generated, and add those that it committed by itself."""
         context = getattr(result, "context", None)
         transaction = self._transactions.get(connection)
-        if transaction is None or context is None or not transaction.is_last(context):
+        if transaction is None or context is None:
             return
-        if transaction.has_unread_statement:
+        if transaction.is_last(context) and transaction.has_unread_statement:
             rows = self._statements.read_generated(context)
             if rows is not None:
                 self._record(transaction, rows)
                 self._pending.add(transaction.last, unreadable=-1)
-        if transaction.may_commit:
-            self._settle_if_idle(connection, transaction)
+        # Also after the release of SQLite's first savepoint, which is a commit.
+        self._settle_if_idle(connection, transaction)
 
     def rollback_savepoint(self, connection: Any, name: str, _context: object) -> None:
         """Forget the keys since a savepoint, unless their rows may be committed already."""

@@ -124,6 +124,10 @@ class PendingKeys:
         self._counts: Counter[Any] = Counter()
         self._unreadable = 0
 
+    def reset_lock(self) -> None:
+        """Replace the lock, which another thread of the parent may hold forever in a forked child."""
+        self._lock = threading.Lock()
+
     def __contains__(self, key: object) -> bool:
         """Return whether an open transaction may have written ``key``."""
         return self._unreadable > 0 or key in self._counts

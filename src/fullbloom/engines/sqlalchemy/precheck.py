@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +14,7 @@ from sqlalchemy import event
 from fullbloom.engines.sqlalchemy.connections import is_autocommit
 from fullbloom.engines.sqlalchemy.observer import Observer
 from fullbloom.engines.sqlalchemy.pending import PendingKeys
-from fullbloom.engines.sqlalchemy.statements import Statements, find_column, find_type
+from fullbloom.engines.sqlalchemy.statements import Statements, can_equal, find_column, find_type, is_of_type
 from fullbloom.errors import KeyTypeError, ParameterError, ParameterTypeError
 
 if TYPE_CHECKING:
@@ -59,11 +61,12 @@ class PreCheck:
     key is added to the filter after the commit of its row, and until then lookups of that key go to the
     database. A rollback, also to a savepoint, adds nothing. The filter fails open: while it is not loaded or
     raises errors, the database answers. It is the filter of one table: with ``schema_translate_map``, create
-    a check per schema, load it with an engine of that map, and ask it in sessions of that map only.
+    a check per schema, load it with an engine of that map, and ask it in sessions of that map only. A process
+    sees only its own writes: after a fork, all lookups of the child go to the database until it calls `load`.
 
     Without ``normalize``, the columns must be of the types Integer, String, Uuid, LargeBinary or Date,
-    without a collation. Raises ParameterError for others: rounding, padding and letter case make different
-    values equal there.
+    without a collation, and of no class that converts values. Raises ParameterError for others: rounding,
+    padding and letter case make different values equal there.
     """
 
     def __init__(
@@ -96,6 +99,7 @@ class PreCheck:
         self._watching = threading.Lock()
         self._listeners: list[tuple[Any, str, Any]] = []
         self._observers: list[Observer] = []
+        _checks.add(self)
 
     def watch(self, engine: Any) -> None:
         """Observe the transactions of an engine; `load` does so, too. Watching twice changes nothing.
@@ -140,6 +144,10 @@ class PreCheck:
         they continue to do so, and also while PostgreSQL has prepared transactions that no watched connection
         holds, because SQLAlchemy does not report ``commit_prepared``. For an asynchronous engine:
         ``await connection.run_sync(lambda inner: check.load(inner.engine))``.
+
+        Without ``normalize``, raises ParameterError if different texts are equal in a column of the database,
+        as with ``citext``, ``char(n)`` or a collation that ignores case; and KeyTypeError if it returns
+        values of another type than the declared one.
         """
         if batch < 1:
             raise ParameterError(f"batch must be 1 or more, got {batch}")
@@ -153,14 +161,32 @@ class PreCheck:
                 if is_autocommit(connection):
                     connection.exec_driver_sql("BEGIN")  # a cursor on the server lives in a transaction
                 is_whole = {*connection.exec_driver_sql(_PREPARED).scalars()} <= self._list_xids()
+            self._check_equality(connection)
             rows = connection.execution_options(yield_per=batch).execute(sqlalchemy.select(*self._columns))
             for part in rows.partitions():
-                keys = [self.read_key(tuple(row)) for row in part if None not in row]
+                keys = [self._read_row(tuple(row)) for row in part if None not in row]
                 self._filter.update(keys)
                 found += len(keys)
         with self._lock:
             self._is_loaded = is_whole and losses == self._losses
         return found
+
+    def _check_equality(self, connection: Any) -> None:
+        for column, kind in zip(self._columns, self._types or (), strict=False):
+            if kind is str and can_equal(connection, column):
+                raise ParameterError(
+                    f"different texts are equal in the column {column.name} of the database, by its "
+                    "collation or type; pass normalize=, a function from a value to its key"
+                )
+
+    def _read_row(self, values: tuple[Any, ...]) -> Any:
+        try:
+            self._check_key(values)
+        except KeyTypeError as error:
+            raise KeyTypeError(
+                f"{error} from the database; declare the column as it is there, or pass normalize="
+            ) from None
+        return self.read_key(values)
 
     def _list_xids(self) -> set[str]:
         with self._watching:
@@ -218,7 +244,7 @@ class PreCheck:
         for column, value, accepted in zip(
             self._columns, values, self._types or [object] * count, strict=True
         ):
-            if value is None or not isinstance(value, accepted):
+            if value is None or not is_of_type(value, accepted):
                 raise KeyTypeError(
                     f"a key of the column {column.name} is of the type {accepted.__name__}, got "
                     f"{type(value).__name__}"
@@ -240,6 +266,12 @@ class PreCheck:
             self._losses += 1
             self._is_loaded = False
 
+    def reset_after_fork(self) -> None:
+        """Replace the parent's locks, and mark the filter incomplete: it misses what the parent commits."""
+        self._lock, self._watching = threading.Lock(), threading.Lock()
+        self.pending.reset_lock()
+        self.mark_incomplete()
+
     def add_committed(self, keys: list[Any], unreadable: int) -> None:
         """Add the keys of a committed transaction to the filter, and those that an earlier error kept out."""
         if unreadable:
@@ -258,3 +290,16 @@ class PreCheck:
             else:
                 self.mark_incomplete()
         self.pending.remove(keys, unreadable)
+
+
+#: All checks of this process.
+_checks: weakref.WeakSet[PreCheck] = weakref.WeakSet()
+
+
+def _reset_checks() -> None:
+    for check in list(_checks):
+        check.reset_after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_reset_checks)

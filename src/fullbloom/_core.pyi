@@ -35,10 +35,11 @@ __all__ = [
     "RollingBloomFilter", "ScalableBloomFilter", "Selection", "SetDifference", "SignatureIndex", "SpatialBloomFilter",
     "SpectralBloomFilter", "StableBloomFilter", "StrataEstimator", "VariableIncrementFilter", "WireBatch", "WireCells",
     "WireCounterBatch", "WireCounterKeys", "WireCounters", "WireExchange", "WireKeys", "WireText", "XorFilter",
-    "ZoneFilter", "add_lines", "capacity_at", "check_lines", "detect_foreign", "fast_paths", "force_isa",
-    "foreign_formats", "foreign_positions", "format_numbers", "fpr_at", "hash_key", "hash_many", "isa", "isas", "law",
-    "layout_for", "layouts", "least_fpr", "loads", "open", "open_foreign", "parquet_filter_len", "parquet_footer_len",
-    "record_digests", "shapes_within", "size_for", "variants", "watch_forks",
+    "ZoneFilter", "add_lines", "bind_duckdb", "capacity_at", "check_lines", "detect_foreign", "enable_duckdb",
+    "fast_paths", "force_isa", "foreign_formats", "foreign_positions", "format_numbers", "fpr_at", "hash_key",
+    "hash_many", "isa", "isas", "law", "layout_for", "layouts", "least_fpr", "load_duckdb", "loads", "open",
+    "open_foreign", "parquet_filter_len", "parquet_footer_len", "record_digests", "refresh_duckdb", "shapes_within",
+    "size_for", "variants", "watch_forks",
 ]
 LINE_BYTES: Final[int]
 
@@ -4987,6 +4988,10 @@ def add_lines(
     A carriage return before a newline is not part of the key; a last line may lack its newline.
     """
 
+def bind_duckdb(database: int, find: Callable[[str], Any]) -> None:
+    """Sets the function that finds the filters of a database, of which a change is reported by refresh_duckdb. It
+    should hold no filter itself, because it may live longer than the database."""
+
 def capacity_at(layout: str, num_bits: int, num_hashes: int, fpr: float, scheme: str | None = None) -> int:
     """The largest number of keys at which a filter of this shape keeps `fpr`."""
 
@@ -4997,6 +5002,9 @@ def check_lines(
 
 def detect_foreign(source: bytes | bytearray | memoryview | str | os.PathLike[str]) -> str | None:
     """The name of the format of bytes, or of the file at a path; None if they fit none."""
+
+def enable_duckdb(enabled: bool) -> bool:
+    """Whether databases that are opened from now on get the compiled function; returns whether they did. For tests."""
 
 def fast_paths() -> dict[str, bool]:
     """Which objects are read in place on this interpreter; the others take CPython's documented calls, which return
@@ -5087,6 +5095,14 @@ def layouts() -> list[dict[str, Any]]:
 def least_fpr(items: int) -> float:
     """The lowest rate that constructors take for `items` keys."""
 
+def load_duckdb(library: str, find: Callable[[str], Any], look_up: Callable[..., bytes]) -> bool:
+    """Gives every database that is opened from now on the compiled function; False if the library lacks what that
+    needs.
+
+    library: path of DuckDB's module, which must be loaded. find, look_up: called for a name in a database without
+    filters, and for the keys of a vector whose filter is written in Python.
+    """
+
 def loads(
     data: bytes | bytearray | memoryview, *, secret: bytes | None = None, max_bytes: int | None = None
 ) -> _Filter:
@@ -5163,6 +5179,9 @@ def parquet_footer_len(tail: bytes, size: int) -> int:
 
 def record_digests(filter: _Filter) -> None:
     """Records that the lines added were hashes in hexadecimal digits."""
+
+def refresh_duckdb(database: int) -> None:
+    """Reports that a database has other filters, so that running queries look their names up again."""
 
 def shapes_within(layout: str, num_bits: int) -> list[tuple[int, int]]:
     """(num_bits, num_hashes) of the largest shape of at most `num_bits`, for every k that `layout` can have."""

@@ -24,6 +24,7 @@
 //! | `foreign` | filters of other programs | operations, stored, classes |
 //! | `text` | lines and records for the command line | classes, foreign |
 //! | `signature` | signatures of rows: terms and tables in, row numbers out | operations, stored |
+//! | `duckdb` | the compiled function of DuckDB | classes |
 //! | `functions` | functions of the module | bank, classes, foreign, signature |
 
 #![cfg_attr(feature = "stubs", allow(dead_code))] // what the hot methods use
@@ -37,6 +38,7 @@ mod classes;
 mod column;
 mod cpython;
 mod dataframes;
+mod duckdb;
 mod errors;
 mod extras;
 mod files;
@@ -80,6 +82,8 @@ macro_rules! module {
             use super::foreign::parquet::{ParquetChunks, parquet_filter_len, parquet_footer_len};
             #[pymodule_export]
             use super::cpython::fast_paths;
+            #[pymodule_export]
+            use super::duckdb::{bind_duckdb, enable_duckdb, load_duckdb, refresh_duckdb};
             #[pymodule_export]
             use super::locking::forks::watch_forks;
             #[pymodule_export]

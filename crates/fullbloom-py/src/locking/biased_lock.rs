@@ -14,7 +14,9 @@
 //! In a forked child no thread is announced and no lock is held, whatever the state of the parent: see
 //! [`super::forks`].
 
+use pyo3::PyClass;
 use pyo3::prelude::*;
+use pyo3::pyclass::boolean_struct::True;
 use std::cell::UnsafeCell;
 use std::mem::ManuallyDrop;
 use std::ptr::null_mut;
@@ -355,5 +357,48 @@ impl<T: Send + Sync> Session<'_, T> {
         let _change = forks::begin_change();
         // SAFETY: the write lock is held and this thread is announced.
         visit(unsafe { &mut *self.0.value.get() })
+    }
+}
+
+/// A thread that visits a filter while it is detached, for longer than one call: a query of another program. It is
+/// announced until it leaves.
+pub(crate) struct Visitor<C: PyClass<Frozen = True> + Sync, T: Send + Sync> {
+    owner: Py<C>,
+    lock: fn(&C) -> &BiasedLock<T>,
+    /// The generation in which it is announced, and in whose children it is not; `None` after it has left.
+    announced: Option<u32>,
+}
+
+impl<C: PyClass<Frozen = True> + Sync, T: Send + Sync> Visitor<C, T> {
+    /// Announces a thread to the filter whose lock `lock` returns.
+    pub(crate) fn new(owner: &Bound<'_, C>, lock: fn(&C) -> &BiasedLock<T>) -> Self {
+        let visitor = Visitor { owner: owner.clone().unbind(), lock, announced: Some(forks::generation()) };
+        std::mem::forget(Announcement::new(&visitor.lock().access.detached));
+        visitor
+    }
+
+    /// The lock.
+    pub(crate) fn lock(&self) -> &BiasedLock<T> {
+        (self.lock)(self.owner.get())
+    }
+
+    /// Reads, together with other readers. The thread must be detached, because another may hold the lock and wait for the
+    /// interpreter. Panics after it has left, and in a forked child.
+    pub(crate) fn read<R>(&self, visit: impl FnOnce(&T) -> R) -> R {
+        assert_eq!(self.announced, Some(forks::generation()));
+        Session(self.lock()).read(visit)
+    }
+
+    /// Withdraws the announcement; any thread may call it.
+    pub(crate) fn leave(&mut self) {
+        if self.announced.take() == Some(forks::generation()) {
+            drop(Announcement(&self.lock().access.detached));
+        }
+    }
+}
+
+impl<C: PyClass<Frozen = True> + Sync, T: Send + Sync> Drop for Visitor<C, T> {
+    fn drop(&mut self) {
+        self.leave();
     }
 }

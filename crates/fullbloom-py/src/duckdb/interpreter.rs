@@ -5,7 +5,7 @@
 //! them: a batch that reads a query, for example. So nothing here relies on that count, and a reference is dropped only
 //! where the thread is attached in fact.
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use pyo3::ffi;
@@ -14,21 +14,37 @@ use pyo3::prelude::*;
 use super::api::find_in_process;
 use super::filters::VisitedFilter;
 
-/// Whether this thread is attached; `None` if that cannot be known.
-pub(super) fn is_attached() -> Option<bool> {
-    type Check = unsafe extern "C" fn() -> c_int;
-    static CHECK: OnceLock<Option<Check>> = OnceLock::new();
-    // Every CPython exports the function, but the stable ABI does not promise it, so it is found by name.
-    let check = CHECK.get_or_init(|| {
-        let found = find_in_process("PyGILState_Check")?;
-        // SAFETY: CPython's declaration.
-        Some(unsafe { std::mem::transmute::<*mut std::ffi::c_void, Check>(found) })
-    });
-    // SAFETY: any thread may call it.
-    check.map(|check| unsafe { check() } != 0)
+/// A question to CPython. Every version exports the functions, but the stable ABI does not promise them, so they are found
+/// by name.
+struct Question(OnceLock<Option<unsafe extern "C" fn() -> c_int>>);
+
+impl Question {
+    /// The answer of the first function of these names that exists.
+    fn ask(&self, names: &[&str]) -> Option<bool> {
+        type Function = unsafe extern "C" fn() -> c_int;
+        let function = self.0.get_or_init(|| {
+            let found = names.iter().find_map(|name| find_in_process(name))?;
+            // SAFETY: CPython declares all of them without arguments and with an `int` as their result.
+            Some(unsafe { std::mem::transmute::<*mut c_void, Function>(found) })
+        });
+        // SAFETY: any thread may call them.
+        function.map(|function| unsafe { function() } != 0)
+    }
 }
 
-/// Runs `work` while this thread is attached; `None` without an interpreter.
+/// Whether this thread is attached; `None` if that cannot be known.
+pub(super) fn is_attached() -> Option<bool> {
+    static CHECK: Question = Question(OnceLock::new());
+    CHECK.ask(&["PyGILState_Check"])
+}
+
+/// Whether the interpreter is shutting down. CPython before 3.14 ends a thread that attaches then.
+fn is_finalizing() -> bool {
+    static FINALIZING: Question = Question(OnceLock::new());
+    FINALIZING.ask(&["Py_IsFinalizing", "_Py_IsFinalizing"]) == Some(true)
+}
+
+/// Runs `work` while this thread is attached; `None` without an interpreter, or if it is shutting down.
 pub(super) fn with_interpreter<R>(work: impl FnOnce(Python<'_>) -> R) -> Option<R> {
     /// Restores the state of the thread, also by unwinding.
     struct Attached(ffi::PyGILState_STATE);
@@ -40,7 +56,7 @@ pub(super) fn with_interpreter<R>(work: impl FnOnce(Python<'_>) -> R) -> Option<
     }
     // SAFETY: any thread may call these two.
     unsafe {
-        if ffi::Py_IsInitialized() == 0 {
+        if ffi::Py_IsInitialized() == 0 || is_finalizing() && is_attached() != Some(true) {
             return None;
         }
         let _attached = Attached(ffi::PyGILState_Ensure());

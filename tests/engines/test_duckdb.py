@@ -319,7 +319,8 @@ def test_candidates_that_one_query_reads_twice_are_complete_or_an_error(connecti
     try:
         found = READ_TWICE[name](kept).aggregate("count(*)").fetchall()
     except duckdb.Error as error:
-        assert "open result" in str(error)
+        # Which of the two depends on how far the other read is.
+        assert "open result" in str(error) or "busy with another call" in str(error)
     else:
         assert found == [({"join": 600_000, "union": 1_200_000, "merged": 45}[name],)]
 

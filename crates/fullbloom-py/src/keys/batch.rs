@@ -224,7 +224,7 @@ fn hash_items(
     out: &mut [u64],
 ) -> (usize, KeyDomains, Option<PyErr>) {
     // Most lists hold keys of one class. Its domain is known once for all leading integers, and their class is the only
-    // one to compare: 7.6 to 6.9 ns a key.
+    // one to compare: 7.6 to 6.9 ns per key.
     // SAFETY: hashing an exact `int` runs no Python code; the keys are alive meanwhile.
     let mut done = unsafe { items.fill(start, out, |key| hash_int(hasher, key)) };
     let mut domains = if done > 0 { KeyDomains::of(Domain::Integer) } else { KeyDomains::NONE };

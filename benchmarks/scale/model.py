@@ -96,8 +96,10 @@ def fit_line(xs: Sequence[float], ys: Sequence[float]) -> Line:
 def fit(record: Record, most: int) -> Model:
     """The model of the filters with at most ``most`` keys."""
     rows = [row for row in record["filters"] if row["keys"] <= most and row["keys"] not in AMID]
-    beside = [row | {"bytes": row["filter_bytes"]} for row in record["filters"] + record["largest"]]
-    probes = tuple(sorted([*beside, *record["probe"]], key=lambda one: one["bytes"]))
+    probed = [row | {"bytes": row["filter_bytes"]} for row in record["filters"] + record["largest"]]
+    names = ("bytes", "read_ns", "write_ns", "stream_ns")
+    sizes = [{name: row[name] for name in names} for row in [*probed, *record["probe"]]]
+    probes = tuple(sorted(sizes, key=lambda one: one["bytes"]))
     largest = rows[-1]
     return Model(
         build=fit_line(

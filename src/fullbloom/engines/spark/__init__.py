@@ -11,6 +11,8 @@ of the driver. docs/engines/spark.md has runnable examples.
 from fullbloom.extras import require_extra
 
 with require_extra("spark"):
+    import pyspark  # noqa: F401 - first, because the message names what is missing, and py4j comes with it
+
     from fullbloom.engines.spark.building import approx_count_distinct_union, build
     from fullbloom.engines.spark.duplicates import deduplicate, find_duplicates
     from fullbloom.engines.spark.joins import JoinPlan, bloom_join, plan_join

@@ -3,7 +3,7 @@
 //! Every function is marked as stable in DuckDB's header `duckdb.h` (`duckdb_static_extension.h` for the first). A library
 //! that lacks one of them gets no extension.
 
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::OnceLock;
 
 /// Handles of DuckDB: pointers to what only DuckDB reads.
@@ -138,7 +138,7 @@ pub(super) fn find_in_process(name: &str) -> Option<*mut c_void> {
 /// The dynamic linker.
 #[cfg(any(target_os = "linux", target_os = "macos"))]
 mod system {
-    use super::{CStr, c_char, c_int, c_void};
+    use std::ffi::{CStr, c_char, c_int, c_void};
 
     unsafe extern "C" {
         fn dlopen(path: *const c_char, flags: c_int) -> *mut c_void;
@@ -176,7 +176,7 @@ mod system {
 /// Elsewhere no library is found, and the function stays that of Python.
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
 mod system {
-    use super::{CStr, c_void};
+    use std::ffi::{CStr, c_void};
 
     pub(super) const WHOLE_PROCESS: *mut c_void = std::ptr::null_mut();
 

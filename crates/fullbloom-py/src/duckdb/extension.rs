@@ -4,17 +4,15 @@ use std::ffi::{CStr, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::api::{Access, Api, Descriptor, Execute, Handle, SUCCESS};
-use super::types::{BOOLEAN, KEY_TYPES, KeyType, UBIGINT, VARCHAR};
-use super::{Database, ENABLED, lookup};
+use super::database::{Database, Overload};
+use super::lookup;
+use super::types::{BOOLEAN, KEY_TYPES, UBIGINT, VARCHAR};
 
-/// The data of one overload.
-pub(super) struct Overload {
-    pub(super) database: Arc<Database>,
-    pub(super) keys: &'static KeyType,
-}
+/// Whether databases that are opened get the function.
+pub(super) static ENABLED: AtomicBool = AtomicBool::new(true);
 
 /// Registers the extension with the library at a path; false if it lacks what that needs. Registering it again does
 /// nothing.

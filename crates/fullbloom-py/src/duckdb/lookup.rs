@@ -12,11 +12,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::api::{Api, Handle};
-use super::extension::Overload;
+use super::database::{CALLS, Database, Overload};
 use super::filters::{VisitedFilter, visit};
 use super::interpreter::{Retired, detached, drop_retired, retire, with_interpreter};
 use super::types::{Keys, Text, is_valid};
-use super::{CALLS, Database};
 use crate::column::read;
 use crate::locking::forks;
 

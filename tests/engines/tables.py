@@ -44,3 +44,14 @@ class Exact(set):
 def names(engine):
     with engine.connect() as connection:
         return {name for (name,) in connection.execute(sa.select(User.__table__.c.user_name)) if name}
+
+
+def insert(name):
+    """An insert of a user."""
+    return sa.insert(User.__table__).values(user_name=name, shop=1)
+
+
+def exists(check, engine, *wanted):
+    """What a pre-check answers for some names."""
+    with engine.connect() as connection:
+        return [check.exists(connection, one) for one in wanted]

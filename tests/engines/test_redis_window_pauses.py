@@ -45,7 +45,7 @@ def test_an_add_that_arrives_after_its_generation_expired_is_repeated(client, na
             run.requests = run.steps.send(replies)
         except StopIteration as stop:
             run.value, run.over = stop.value, True
-    assert run.value == b"\0"  # the other client was told that it is new
+    assert run.value == b"\0"  # the add of the other client reported it as new
     assert "key" in paused
     assert all(client.pttl(string) >= 0 for string in client.scan_iter(f"{name}:bits*"))
 

@@ -297,14 +297,15 @@ def test_parameters_of_duplicates_are_refused(session, engine):
         engine.find_duplicates(session.range(3), [])
 
 
-def test_duplicates_shuffle_a_tenth_of_the_bytes(session, engine, functions):
-    texts = session.range(400_000, numPartitions=4).select(
-        functions.sha2((functions.col("id") % 396_000).cast("string"), 256).alias("k"), "id"
-    )
+@pytest.mark.parametrize("kind", ["texts", "consecutive integers"])
+def test_duplicates_shuffle_a_tenth_of_the_bytes(session, engine, functions, kind):
+    keys = functions.col("id") % 396_000
+    keys = functions.sha2(keys.cast("string"), 256) if kind == "texts" else keys
+    frame = session.range(400_000, numPartitions=4).select(keys.alias("k"), "id")
     before = spark_sessions.read_shuffle_bytes(session)
-    expected = texts.dropDuplicates(["k"]).count()
+    expected = frame.dropDuplicates(["k"]).count()
     own = spark_sessions.read_shuffle_bytes(session) - before
-    assert engine.deduplicate(texts, "k").count() == expected == 396_000
+    assert engine.deduplicate(frame, "k").count() == expected == 396_000
     ours = spark_sessions.read_shuffle_bytes(session) - before - own
     assert ours * 10 < own, (ours, own)
 
@@ -341,13 +342,3 @@ def test_duplicates_among_integers_are_exact(engine, integers, least, step, kind
     assert rows(found) == rows(expected)
     assert found.count() == 400 + (nulls if nulls > 1 else 0)
     assert engine.deduplicate(frame, "k", is_repeatable=True).count() == 20_000 + min(nulls, 1)
-
-
-def test_duplicates_among_consecutive_integers_shuffle_a_tenth_of_the_bytes(session, engine, functions):
-    longs = session.range(400_000, numPartitions=4).select((functions.col("id") % 396_000).alias("k"))
-    before = spark_sessions.read_shuffle_bytes(session)
-    expected = longs.dropDuplicates(["k"]).count()
-    own = spark_sessions.read_shuffle_bytes(session) - before
-    assert engine.deduplicate(longs, "k").count() == expected == 396_000
-    ours = spark_sessions.read_shuffle_bytes(session) - before - own
-    assert ours * 10 < own, (ours, own)

@@ -6,20 +6,18 @@ import gc
 
 import pytest
 import sqlalchemy as sa
-from engines.tables import Base, Exact, Other, User, names
+from engines.tables import Base, Exact, Other, User, exists, insert, names
 
 from fullbloom.engines.sqlalchemy import PreCheck
 
-TABLE = User.__table__
 
-
-def insert(name):
-    return sa.insert(TABLE).values(user_name=name, shop=1)
-
-
-def exists(check, engine, *wanted):
-    with engine.connect() as connection:
-        return [check.exists(connection, one) for one in wanted]
+@pytest.fixture
+def sqlite(tmp_path):
+    """An engine of a SQLite file with empty tables."""
+    created = sa.create_engine(f"sqlite:///{tmp_path}/rows.db")
+    Base.metadata.create_all(created)
+    yield created
+    created.dispose()
 
 
 def watch(engine):
@@ -59,47 +57,38 @@ def test_a_commit_by_the_driver_is_not_undone_by_the_rollback_of_the_next_transa
 
 
 @pytest.mark.parametrize("write", NEXT.values(), ids=NEXT)
-def test_a_savepoint_that_sqlite_committed_outlives_the_rollback_of_what_follows(tmp_path, write):
-    engine = sa.create_engine(f"sqlite:///{tmp_path}/rows.db")
-    Base.metadata.create_all(engine)
-    check = watch(engine)
-    with engine.connect() as connection:
+def test_a_savepoint_that_sqlite_committed_outlives_the_rollback_of_what_follows(sqlite, write):
+    check = watch(sqlite)
+    with sqlite.connect() as connection:
         with connection.begin_nested():
             connection.execute(insert("ada"))
         write(connection)
         connection.rollback()
-    assert names(engine) == {"ada"}
-    assert exists(check, engine, "ada") == [True]
+    assert names(sqlite) == {"ada"}
+    assert exists(check, sqlite, "ada") == [True]
     check.close()
-    engine.dispose()
 
 
-def test_a_savepoint_in_text_that_sqlite_committed_is_found(tmp_path):
-    engine = sa.create_engine(f"sqlite:///{tmp_path}/rows.db")
-    Base.metadata.create_all(engine)
-    check = watch(engine)
-    with engine.connect() as connection:
+def test_a_savepoint_in_text_that_sqlite_committed_is_found(sqlite):
+    check = watch(sqlite)
+    with sqlite.connect() as connection:
         connection.exec_driver_sql("savepoint first")
         connection.execute(insert("ada"))
         connection.exec_driver_sql("release first")
         connection.execute(sa.insert(Other.__table__).values(user_name="x"))
         connection.rollback()
-    assert names(engine) == {"ada"}
-    assert exists(check, engine, "ada") == [True]
+    assert names(sqlite) == {"ada"}
+    assert exists(check, sqlite, "ada") == [True]
     check.close()
-    engine.dispose()
 
 
-def test_a_savepoint_that_sqlite_committed_outlives_its_connection(tmp_path):
-    engine = sa.create_engine(f"sqlite:///{tmp_path}/rows.db")
-    Base.metadata.create_all(engine)
-    check = watch(engine)
-    connection = engine.connect()
+def test_a_savepoint_that_sqlite_committed_outlives_its_connection(sqlite):
+    check = watch(sqlite)
+    connection = sqlite.connect()
     with connection.begin_nested():
         connection.execute(insert("ada"))
     del connection
     gc.collect()
-    assert names(engine) == {"ada"}
-    assert exists(check, engine, "ada") == [True]
+    assert names(sqlite) == {"ada"}
+    assert exists(check, sqlite, "ada") == [True]
     check.close()
-    engine.dispose()

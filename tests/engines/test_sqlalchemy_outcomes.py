@@ -10,22 +10,13 @@ import time
 
 import pytest
 import sqlalchemy as sa
-from engines.tables import Base, Exact, User, names
+from engines.tables import Base, Exact, User, exists, insert, names
 from sqlalchemy import event, orm
 
 from fullbloom.engines.sqlalchemy import PreCheck
 from fullbloom.engines.sqlalchemy.pending import PendingKeys
 
 TABLE = User.__table__
-
-
-def insert(name):
-    return sa.insert(TABLE).values(user_name=name, shop=1)
-
-
-def exists(check, engine, *wanted):
-    with engine.connect() as connection:
-        return [check.exists(connection, one) for one in wanted]
 
 
 @pytest.fixture

@@ -278,7 +278,7 @@ def semi_join(connection: Any, big: Any, small: Any, *, on: str | Sequence[str],
         register(connection, **{name: known})
         release = functools.partial(_registered[connection].release, name)
         try:
-            # A struct with a null field is no key, but equals itself in DuckDB.
+            # A struct with a null field is not a key, but DuckDB joins it with an equal one.
             present = " and ".join(f"{column} is not null" for column in quoted)
             candidates = big.filter(f"{present} and {FUNCTION}('{name}', {key}) is not false")
             candidates = candidates.set_alias("candidates")
@@ -315,7 +315,7 @@ def _get_filters(connection: Any) -> _Filters:
             connection.query_progress()  # raises if the connection is closed
             return filters
         filters = _Filters()
-        with contextlib.suppress(duckdb.CatalogException):  # there is no compiled function
+        with contextlib.suppress(duckdb.CatalogException):  # the database was open before
             ((filters.database,),) = connection.cursor().execute("select fullbloom_database()").fetchall()
         try:
             connection.create_function(

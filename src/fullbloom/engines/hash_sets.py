@@ -138,8 +138,8 @@ def find_repeated(parts: Iterable[tuple[bytes, bytes]], bits: int) -> bytes:
         return encode(_mark_repeated(parts, bits), bits)
     sent, found = [], []
     for once, again in parts:
-        sent.append(decode(once))
-        found.append(decode(again))
+        sent.append(_decode_below(once, bits))
+        found.append(_decode_below(again, bits))
     if not sent:
         return encode(np.empty(0, _choose_type(bits)), bits)
     digits = np.concatenate(sent)
@@ -152,10 +152,10 @@ def _mark_repeated(parts: Iterable[tuple[bytes, bytes]], bits: int) -> Any:
     """Return the repeated digits: in memory for one part and the universe, however many parts there are."""
     is_known, is_repeated = np.zeros(1 << bits, bool), np.zeros(1 << bits, bool)
     for once, again in parts:
-        digits = decode(once)
+        digits = _decode_below(once, bits)
         is_repeated[digits[is_known[digits]]] = True
         is_known[digits] = True
-        is_repeated[decode(again)] = True
+        is_repeated[_decode_below(again, bits)] = True
     return np.flatnonzero(is_repeated).astype(_choose_type(bits))
 
 
@@ -185,7 +185,7 @@ def decode(data: bytes) -> Any:
     size, bits, low = _HEADER.unpack_from(data) if len(data) >= _HEADER.size else (0, 0, 1)
     if low == _BITMAP and bits <= _HASH_BITS:
         marked = np.flatnonzero(np.unpackbits(np.frombuffer(data, np.uint8, offset=_HEADER.size)))
-        if len(marked) != size or int(marked[-1:].sum()) >> bits:
+        if len(marked) != size or (size and int(marked[-1]) >> bits):
             raise FormatError(f"a bitmap of {size} values below 2**{bits} has {len(marked)} of them")
         return marked.astype(_choose_type(bits))
     plane = -(-size // 8)
@@ -205,6 +205,14 @@ def decode(data: bytes) -> Any:
         begin = upper + bit * plane
         ones_of_bit = np.unpackbits(content[begin : begin + plane], count=size).astype(kind)
         values |= ones_of_bit << kind(bit)
+    return values
+
+
+def _decode_below(data: bytes, bits: int) -> Any:
+    """Return the values of `encode`; raise FormatError if the greatest is not below ``2**bits``."""
+    values = decode(data)
+    if len(values) and int(values[-1]) >> bits:
+        raise FormatError(f"a set of hash digits below 2**{bits} has the value {values[-1]}")
     return values
 
 

@@ -1,10 +1,10 @@
 //! The SQL function `bloom_contains` for DuckDB, compiled: no Python and no GIL per call.
 //!
 //! DuckDB calls a scalar function for each vector of 2,048 rows. A Python function that does nothing costs 60 us per call
-//! on one thread and more on two, the lookups 10. [`load_duckdb`] registers this module with the DuckDB library that Python has loaded, as an extension that is linked
-//! statically, so every database that is opened later has the function; nothing is loaded from a file and nothing needs a
-//! signature. `fullbloom.engines.duckdb` finds a database by the number that the function `fullbloom_database` returns,
-//! and passes the function that finds its filters.
+//! on one thread and more on two, the lookups 10. [`load_duckdb`] registers this module with the DuckDB library that
+//! Python has loaded, as an extension that is linked statically. Every database that is opened later has the function;
+//! nothing is loaded from a file, and nothing needs a signature. `fullbloom.engines.duckdb` finds a database by the number
+//! that the function `fullbloom_database` returns, and passes the function that finds its filters.
 //!
 //! * [`api`]: the functions of DuckDB's C interface, found by name;
 //! * [`database`]: a database, and what it finds its filters with;

@@ -43,10 +43,9 @@ def is_repeatable(frame: Any) -> bool:
     A frame that was persisted or checkpointed is the rows that it has now. A source that others write to
     cannot be seen.
     """
-    text = _read_plan(frame)
+    text, before = _read_plans(frame)
     if _has_node(text, _CHOOSING) or _FOREIGN.search(text) or _ORDERED.search(text):
         return False
-    before = _read_plan(frame, is_optimized=False)
     lines = [*text.splitlines(), *before.splitlines()]
     if not all(_LEAF.match(line) or not _ABBREVIATED.search(line) for line in lines):
         return False
@@ -60,7 +59,7 @@ def is_repeatable(frame: Any) -> bool:
 
 def is_narrow(frame: Any) -> bool:
     """Return whether the first rows of each partition come without a shuffle (True over Connect)."""
-    return not is_classic(frame) or not _has_node(_read_plan(frame), _WIDE)
+    return not is_classic(frame) or not _has_node(_read_plans(frame)[0], _WIDE)
 
 
 def runs_python(frame: Any) -> bool:
@@ -82,21 +81,22 @@ def _get_plan(frame: Any) -> Any:
     return frame._jdf.queryExecution().optimizedPlan()  # noqa: SLF001
 
 
-def _read_plan(frame: Any, *, is_optimized: bool = True) -> str:
-    """Return the optimized plan as text, or that before, without the plans of frames that are persisted.
+def _read_plans(frame: Any) -> tuple[str, str]:
+    """Return the optimized plan as text, and that before, without the plans of frames that are persisted.
 
-    Over Connect, the plan before the optimized one does not show what is persisted.
+    Over Connect, one request reads both, and the plan before the optimized one does not show what is
+    persisted.
     """
     if is_classic(frame):
         execution = frame._jdf.queryExecution()  # noqa: SLF001
-        text = _print_plan(_get_plan(frame) if is_optimized else execution.withCachedData())
+        texts = _print_plan(execution.optimizedPlan()), _print_plan(execution.withCachedData())
     else:
-        titles = ("Analyzed Logical", "Optimized Logical", "Physical")[is_optimized:]
         explained = frame._explain_string(extended=True)  # noqa: SLF001
-        text = explained.partition(f"== {titles[0]} Plan ==")[2].partition(f"== {titles[1]} Plan ==")[0]
-        if not is_optimized:
-            text = text.lstrip().partition("\n")[2]  # the first line is the schema
-    return "\n".join(_skip_persisted(text.splitlines()))
+        before, _, rest = explained.partition("== Optimized Logical Plan ==")
+        before = before.partition("== Analyzed Logical Plan ==")[2].lstrip()
+        texts = rest.partition("== Physical Plan ==")[0], before.partition("\n")[2]  # after its schema
+    optimized, before = ("\n".join(_skip_persisted(text.splitlines())) for text in texts)
+    return optimized, before
 
 
 def _print_plan(plan: Any) -> str:

@@ -30,6 +30,7 @@ from fullbloom.engines.redis.protocol import (
     read_number,
     read_part,
     refusal_error,
+    rollback_error,
     try_script,
 )
 from fullbloom.engines.redis.protocol.create import PIECE, Overtaken
@@ -70,6 +71,11 @@ class Tags(NamedTuple):
 
     stable: tuple[bytes, ...]
     nbytes: int
+
+
+def join_progress(generation: int, epoch: int) -> int:
+    """Return the generation and the epoch of a string as one number, which never decreases."""
+    return generation << 32 | epoch
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +145,7 @@ class Snapshot:
         """Return the generation and the epoch in a tag, as one number."""
         if self.manifest.backend == MODULE:
             return 0
-        return read_generation(tag) << 32 | self.manifest.read_epoch(tag)
+        return join_progress(read_generation(tag), self.manifest.read_epoch(tag))
 
     def record_progress(self, shard: int, progress: int) -> None:
         """Remember the progress of a shard, if it is later than the known one."""
@@ -149,7 +155,7 @@ class Snapshot:
         """Remember that this client has replaced all strings in this generation."""
         if self.manifest.backend != MODULE:
             for shard in range(self.manifest.shards):
-                self.record_progress(shard, self.manifest.generation << 32)
+                self.record_progress(shard, join_progress(self.manifest.generation, 0))
 
     def inherit_progress(self, old: Snapshot) -> None:
         """Take what an earlier snapshot has seen of the same strings."""
@@ -208,6 +214,14 @@ class StoredCells(ABC):
     @abstractmethod
     def adopt(self, manifest: Manifest) -> None:
         """Switch to a new manifest and drop the acknowledgements."""
+
+    def compare_progress(self, part: Snapshot, shard: int, tag: bytes, known: int) -> None:
+        """Raise if a string is in an earlier state than the one known before the batch was sent."""
+        progress = part.read_progress(tag)
+        if progress < known:
+            self.rolled_back = True
+            raise rollback_error(self.name)
+        part.record_progress(shard, progress)
 
     def adopt_replacement(self, manifest: Manifest) -> None:
         """Switch to the manifest in whose generation this client has replaced all strings."""

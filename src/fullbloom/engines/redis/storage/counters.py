@@ -260,12 +260,8 @@ class Counters(StoredCells):
         return manifest is None or manifest.state == DELETING
 
     def _compare_tag(self, snapshot: CounterSnapshot, shard: int, tag: bytes, known: int) -> Steps[None]:
-        """Raise if a string is in an earlier state than the one known before the batch was sent."""
-        progress = snapshot.read_progress(tag)
-        if progress < known:
-            self.rolled_back = True
-            raise rollback_error(self.name)
-        snapshot.record_progress(shard, progress)
+        """Raise if a string is in an earlier state than the one known; adopt the tag of a replaced one."""
+        self.compare_progress(snapshot, shard, tag, known)
         if snapshot.is_as_known(shard, tag):
             return
         manifest = yield from self._read_same_manifest(snapshot)

@@ -55,6 +55,7 @@ from fullbloom.engines.redis.storage import (
     Snapshot,
     adopt_successor,
     check_expiry,
+    join_progress,
     recreate,
     run_or_default,
     sweep_string,
@@ -265,7 +266,7 @@ class Strings(ExpiringCells):
             if late:
                 return late
         for shard, tag, _, _ in replies:
-            self._compare_progress(part, shard, part.read_progress(tag), known[shard])
+            self.compare_progress(part, shard, tag, known[shard])
         if adding:
             for shard, _, _, bits in replies:
                 self._record_bits(part, shard, bits)
@@ -275,13 +276,6 @@ class Strings(ExpiringCells):
     def _record_bits(self, part: Snapshot, shard: int, bits: int) -> None:
         """Remember that bits of a shard were set."""
         part.acknowledged.bits[shard] += bits
-
-    def _compare_progress(self, part: Snapshot, shard: int, progress: int, known: int) -> None:
-        """Raise if a shard is in an earlier state than the one known before the batch was sent."""
-        if progress < known:
-            self.rolled_back = True
-            raise rollback_error(self.name)
-        part.record_progress(shard, progress)
 
     def _explain_tags(
         self, snapshot: Snapshot, part: Snapshot, changed: list[ShardReply], *, adding: bool
@@ -439,7 +433,8 @@ def raise_epochs(snapshot: Snapshot) -> Steps[None]:
                     part.touched.add(shard)
                     raise
                 if epoch >= 0:
-                    part.record_progress(shard, read_generation(part.tags.stable[shard]) << 32 | epoch)
+                    generation = read_generation(part.tags.stable[shard])
+                    part.record_progress(shard, join_progress(generation, epoch))
 
 
 #: Raises the epoch of a string whose tag begins with ARGV[2]; returns -1 for another tag.

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class Verification:
     """The result of `verify`; true when nothing that the server acknowledged is known to be lost.
 
-    ``ok`` is no proof: the last keys of another client may be lost, or a lost key may be found as a false
-    positive (with probability fpr each).
+    ``ok`` does not prove that: the last keys of another client may be lost, or a lost key may be found as a
+    false positive (with probability fpr each).
     """
 
     #: True when nothing is known to be lost.

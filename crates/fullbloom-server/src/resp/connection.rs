@@ -33,6 +33,10 @@ const READ: usize = 64 << 10;
 const FAREWELL: Duration = Duration::from_secs(1);
 /// The bytes of an incomplete command that are not charged to the budget.
 const UNCOUNTED: usize = 4 << 10;
+/// How long a connection keeps the buffers of its last command while the rest of the next is outstanding. A client that
+/// sends batches without a pause fills them again at once: `BLOOM.PCHECK` of 10,000 keys, 44 M keys/s instead of 35
+/// (together with `session::ASIDE`).
+const BRIEF: Duration = Duration::from_millis(2);
 /// The bytes of a file that are sent at once.
 const PIECE: usize = 256 << 10;
 /// How long a client that waits for a transaction sleeps before it tries again.
@@ -96,15 +100,13 @@ impl Connection {
                 self.buffers = self.server.buffers();
             } else {
                 if !self.charge_input() {
-                    return self.refuse().await;
+                    self.shrink();
+                    if !self.charge_input() {
+                        return self.refuse().await;
+                    }
                 }
-                let receive = self.server.store.options.limits.receive;
-                let deadline = *self.deadline.get_or_insert_with(|| Instant::now() + receive);
-                let deadline = self.first_command_deadline().map_or(deadline, |first| first.min(deadline));
-                self.server.places.wait_for(&self.place);
-                match timeout_at(deadline, self.stream.readable()).await {
-                    Ok(ready) => ready?,
-                    Err(_) => return Ok(()),
+                if !self.wait_for_rest().await? {
+                    return Ok(());
                 }
             }
             if !self.place.work() {
@@ -142,15 +144,34 @@ impl Connection {
         self.server.put_back(std::mem::take(&mut self.buffers));
     }
 
+    /// Waits until more of an incomplete command arrives; false if the deadline passes first.
+    async fn wait_for_rest(&mut self) -> io::Result<bool> {
+        let now = Instant::now();
+        let deadline = *self.deadline.get_or_insert_with(|| now + self.server.store.options.limits.receive);
+        let deadline = self.first_command_deadline().map_or(deadline, |first| first.min(deadline));
+        self.server.places.wait_for(&self.place);
+        if let Ok(ready) = timeout_at(deadline.min(now + BRIEF), self.stream.readable()).await {
+            return ready.map(|()| true);
+        }
+        self.shrink();
+        // What is charged decreases, which cannot fail.
+        self.charge_input();
+        timeout_at(deadline, self.stream.readable()).await.map_or(Ok(false), |ready| ready.map(|()| true))
+    }
+
     /// Charges the memory of an incomplete command while the rest is outstanding; false if there is no memory.
     fn charge_input(&mut self) -> bool {
+        let bytes = self.buffers.nbytes();
+        self.held.set(if bytes <= UNCOUNTED { 0 } else { bytes as u64 }).is_ok()
+    }
+
+    /// Frees what an incomplete command does not need.
+    fn shrink(&mut self) {
         if self.buffers.input.len() <= UNCOUNTED {
             self.buffers.input.shrink_to(UNCOUNTED);
         }
         // Hashes and flags belong to a command that is complete.
         (self.buffers.hashes, self.buffers.flags) = (Vec::new(), Vec::new());
-        let bytes = self.buffers.nbytes();
-        self.held.set(if bytes <= UNCOUNTED { 0 } else { bytes as u64 }).is_ok()
     }
 
     /// Reports that memory ran out, and closes.

@@ -17,6 +17,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytest_plugins = ["timed"]
 GOLDEN = Path(__file__).parent / "golden"
 #: Tests that take seconds each and rarely break: statistics of large filters, kills, real servers that fail
 #: or are overloaded, type checkers, other packages at work. Folders and files below this one.

@@ -333,7 +333,7 @@ class Keys:
         return keys
 
 
-def eventually(check: Callable[[], Any], seconds: float = 15) -> Any:
+def eventually(check: Callable[[], Any], seconds: float = 60) -> Any:
     """Return what ``check`` returns once it is true; fail when it is not within the time."""
     deadline = time.monotonic() + seconds
     while not (found := check()):

@@ -96,7 +96,7 @@ class Commands:
 
     def close(self):
         self._here.close()
-        self._process.wait(timeout=20)
+        self._process.wait(timeout=60)
 
 
 def _feed(descriptor, data):

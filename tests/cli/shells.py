@@ -15,7 +15,7 @@ import termios
 from pathlib import Path
 
 #: Seconds without a byte from a shell that hangs.
-_GUARD = 20
+_GUARD = 60
 #: Stands for the program: says what it was given, between marks that no echo of the shell has.
 STUB = f"""#!{sys.executable} -IS
 import json, sys

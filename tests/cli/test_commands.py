@@ -325,7 +325,7 @@ def test_the_version_needs_no_argparse(program):
     code = (
         "import sys; from fullbloom.cli import main; main(['--version']); sys.exit('argparse' in sys.modules)"
     )
-    assert subprocess.run([program[0], "-c", code], capture_output=True, timeout=20).returncode == 0
+    assert subprocess.run([program[0], "-c", code], capture_output=True, timeout=60).returncode == 0
 
 
 @pytest.mark.parametrize("needs", [(), ("add",)], ids=["layouts", "structures"])

@@ -124,7 +124,7 @@ def test_a_filter_is_written_to_a_named_pipe(fullbloom, program, tmp_path, write
     command, source = write_filter
     process = subprocess.Popen([*program, *command, tmp_path / "pipe", source])
     (tmp_path / "copy").write_bytes((tmp_path / "pipe").read_bytes())
-    assert process.wait(timeout=20) == 0
+    assert process.wait(timeout=60) == 0
     assert (tmp_path / "pipe").is_fifo()
     fullbloom("check", tmp_path / "copy", "-q", stdin=b"a\n", check=0)
 
@@ -137,12 +137,12 @@ def test_a_pipe_without_a_reader_is_named_and_ctrl_c_ends_the_wait(program, tmp_
     assert line.startswith(b"fullbloom: waiting for a reader of ")
     assert line.endswith(b"pipe\n")
     process.send_signal(signal.SIGINT)
-    _, rest = process.communicate(timeout=20)
+    _, rest = process.communicate(timeout=60)
     assert (process.returncode, rest) == (130, b"fullbloom: interrupted\n")
     waiting = subprocess.Popen([*program, *command, tmp_path / "pipe", source], stderr=subprocess.PIPE)
     waiting.stderr.readline()
     (tmp_path / "copy").write_bytes((tmp_path / "pipe").read_bytes())
-    assert waiting.communicate(timeout=20) == (None, b"")
+    assert waiting.communicate(timeout=60) == (None, b"")
     assert waiting.returncode == 0
     assert (tmp_path / "copy").stat().st_size
 

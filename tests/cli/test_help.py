@@ -199,6 +199,6 @@ def test_a_terminal_gets_the_rendered_page(program):
     except OSError:  # the other end is closed
         pass
     os.close(ours)
-    assert process.wait(timeout=20) == 0
+    assert process.wait(timeout=60) == 0
     assert b"SYNOPSIS" in re.sub(rb".\x08", b"", text)  # bold is written over
     assert b".SH" not in text

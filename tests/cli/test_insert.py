@@ -136,7 +136,7 @@ def test_a_stopped_run_leaves_a_sound_file(fullbloom, program, refused, tmp_path
             assert "another run" in refused(fullbloom("insert", tmp_path / "f", stdin=b"z\n"))
             pipe.write(b"c\n")
             process.send_signal(number)
-            process.wait(timeout=20)
+            process.wait(timeout=60)
     assert process.returncode == (-number if number == signal.SIGKILL else 128 + number)
     if not in_place:
         assert (tmp_path / "f").read_bytes() == before
@@ -159,11 +159,11 @@ def test_a_file_is_replaced_by_one_run_at_a_time(fullbloom, program, refused, tm
     (tmp_path / "lines").write_bytes(b"b\n")
     adding = [*program, "insert", "-q", str(tmp_path / "f"), "-"]
     with subprocess.Popen(adding, stdin=subprocess.PIPE) as process:
-        until = time.monotonic() + 20
+        until = time.monotonic() + 60
         while not (tmp_path / ".f.lock").exists() and time.monotonic() < until:
             time.sleep(0.02)
         assert "another run" in refused(fullbloom(command, *words, cwd=tmp_path))
-        process.communicate(b"c\n", timeout=20)
+        process.communicate(b"c\n", timeout=60)
     fullbloom(command, *words, cwd=tmp_path, check=0)
     seen = package.open(tmp_path / "f")
     assert ("b" in seen, "c" in seen) == (True, command == "merge")

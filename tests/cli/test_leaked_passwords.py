@@ -214,7 +214,7 @@ def asked(program, built):
         os.write(ours, text)
         if text == b"":
             process.send_signal(signal.SIGINT)
-        code = process.wait(timeout=20)
+        code = process.wait(timeout=60)
         echoes = bool(termios.tcgetattr(theirs)[3] & termios.ECHO)
         assert echoes  # as it was before
         os.close(theirs)

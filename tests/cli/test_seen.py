@@ -68,7 +68,7 @@ def test_a_line_older_than_the_window_is_new_again(program):
             process.stdin.flush()
             assert process.stdout.readline() == b"new\ta\n"
             time.sleep(0.5)
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)
         assert process.returncode == 0
 
 

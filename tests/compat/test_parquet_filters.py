@@ -307,6 +307,7 @@ def test_texts_become_a_plain_filter_of_layout_split_and_back(written: Path) -> 
             convert(found, "split")
 
 
+@pytest.mark.timed
 def test_columns_of_a_hostile_footer_are_read_one_at_a_time(tmp_path: Path) -> None:
     # A column of 9 bytes: metadata with a type and a path of one name.
     column = bytes([0x3C, 0x15, 4, 0x29, 0x18, 1]) + b"a" + bytes(2)
@@ -348,6 +349,7 @@ def write_forged(path: Path, body: bytes, length: int | None, row_groups: int = 
 
 
 @pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.timed
 def test_filters_together_take_no_more_bytes_than_their_file(tmp_path: Path, threads: int) -> None:
     body = fullbloom.ForeignFilter.with_shape("parquet", 8 << 20, 8, key_type="long").to_foreign()
     for length in (None, len(body)):

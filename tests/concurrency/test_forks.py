@@ -26,7 +26,7 @@ pytestmark = [
 ]
 
 FORKS = 120 if LONG else 6
-PATIENCE = 20
+PATIENCE = 60
 
 
 def fork(work: Callable[[], bool]) -> int:

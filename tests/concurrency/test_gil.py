@@ -49,6 +49,7 @@ def one_of_each_class() -> list[Variant]:
 )
 @pytest.mark.filterwarnings("ignore::fullbloom.CapacityWarning")
 @pytest.mark.parametrize("variant", every_variant())
+@pytest.mark.timed
 def test_no_call_on_300_mb_holds_the_gil_for_10_ms(variant: Variant, tmp_path: Path) -> None:
     s: Scene = scene(variant, 300 << 20, Keys("random", 7).take(2_000_000), tmp_path)
     held = {}
@@ -62,6 +63,7 @@ def test_no_call_on_300_mb_holds_the_gil_for_10_ms(variant: Variant, tmp_path: P
 
 @pytest.mark.filterwarnings("ignore::fullbloom.CapacityWarning")
 @pytest.mark.parametrize("variant", one_of_each_class(), ids=lambda variant: variant.name)
+@pytest.mark.timed
 def test_every_long_call_releases_the_gil(variant: Variant, tmp_path: Path) -> None:
     """No switch by time: another thread runs only when native code lets it."""
     s: Scene = scene(variant, 32 << 20, Keys("random", 7).take(100_000), tmp_path)
@@ -81,6 +83,7 @@ def test_every_long_call_releases_the_gil(variant: Variant, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     "waiting", ["in", "add", "update", "__ior__", "__eq__", "merge", "clear", "info", "num_added"]
 )
+@pytest.mark.timed
 def test_a_call_that_waits_for_a_filter_releases_the_gil(waiting: str) -> None:
     """While one thread reads a filter for a long time, a second waits for it, and a third computes."""
     shared, other = fullbloom.BloomFilter(1000), fullbloom.BloomFilter(1000)

@@ -64,6 +64,7 @@ COLUMNS: dict[str, Callable[[], object]] = {
 
 @pytest.mark.filterwarnings("ignore::fullbloom.CapacityWarning")
 @pytest.mark.parametrize("column", COLUMNS)
+@pytest.mark.timed
 def test_batches_of_every_kind_of_column_release_the_gil(column: str) -> None:
     keys, f = COLUMNS[column](), fullbloom.BloomFilter(1000)
     held = {}
@@ -75,6 +76,7 @@ def test_batches_of_every_kind_of_column_release_the_gil(column: str) -> None:
     assert not held
 
 
+@pytest.mark.timed
 def test_ready_hashes_in_a_list_are_read_a_piece_at_a_time() -> None:
     hashes = list(range(3_000_000))
     f = fullbloom.BloomFilter(1000)

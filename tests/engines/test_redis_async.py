@@ -184,6 +184,7 @@ def test_cancelled_batches_leave_no_late_replies(server, name):
     run(main, server)
 
 
+@pytest.mark.timed
 def test_every_task_gets_its_own_error_of_the_package(own_server):
     server = own_server()
 
@@ -257,7 +258,7 @@ def test_results_on_a_cluster_equal_those_of_memory(cluster, name):
 
 def test_an_unreachable_cluster_is_an_error_of_the_package(name):
     async def main():
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             client = redis.asyncio.RedisCluster(
                 host="127.0.0.1", port=free_port(), retry=Retry(NoBackoff(), 0)
             )

@@ -91,10 +91,10 @@ def test_one_of_several_concurrent_removals_of_a_key_succeeds(server, name):
             with server.client() as own:
                 mine = RedisCountingFilter(own, name)
                 for turn in range(rounds):
-                    barrier.wait(30)
+                    barrier.wait(60)
                     if number == 0:
                         mine.add(f"key {turn}")
-                    barrier.wait(30)
+                    barrier.wait(60)
                     result[number].append(mine.discard(f"key {turn}"))
 
         threads = [threading.Thread(target=remove, args=(number,)) for number in range(clients)]

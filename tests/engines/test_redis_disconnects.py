@@ -65,7 +65,7 @@ def proxy(server):
 def clients(proxy):
     """One that tries again, and one that does not."""
     again = Retry(ConstantBackoff(0.005), 3)
-    return [redis.Redis(port=proxy.port, retry=retry, socket_timeout=20) for retry in (again, None)]
+    return [redis.Redis(port=proxy.port, retry=retry, socket_timeout=60) for retry in (again, None)]
 
 
 def walked(proxy, client, act, before, check, stride=1):
@@ -151,7 +151,7 @@ def test_changes_are_atomic_wherever_the_connection_breaks(client, proxy, kind, 
 def test_creation_through_asyncio_is_atomic(client, proxy, retries):
     async def open_filter():
         retry = AsyncRetry(ConstantBackoff(0.005), 3) if retries else None
-        async with redis.asyncio.Redis(port=proxy.port, retry=retry, socket_timeout=20) as own:
+        async with redis.asyncio.Redis(port=proxy.port, retry=retry, socket_timeout=60) as own:
             f = await AsyncRedisBloomFilter.open(own, "f", 1000, shards=2, ttl=3600)
             await f.clear()
 

@@ -68,6 +68,7 @@ async def _look_up_async(kind, port):
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("field", FIELDS)
+@pytest.mark.timed
 def test_a_forged_manifest_is_one_error_in_bounded_time(server, client, kind, field):
     client.flushall()
     kind(client, "f", **KINDS[kind]).update(keys())
@@ -129,6 +130,7 @@ def test_a_changed_parameter_is_an_error(client, kind, of, field, change):
         asyncio.run(_look_up_async(kind, client.connection_pool.connection_kwargs["port"]))
 
 
+@pytest.mark.timed
 def test_opening_waits_for_creation_no_longer_than_the_timeout(server, client):
     client.flushall()
     RedisBloomFilter(client, "f", 1000)
@@ -271,7 +273,7 @@ def test_a_reply_longer_than_the_request_allows_is_refused(server, client, surfa
     asks = [lambda f: f.contains_many(["a"]), lambda f: f.update(["a"]), lambda f: f.update(keys())]
 
     def refuse(kind, ask):
-        with redis.Redis(port=flood.port, socket_timeout=10, retry=None) as own:
+        with redis.Redis(port=flood.port, socket_timeout=60, retry=None) as own:
             there = kind(own, kind.__name__)
             flood.lie = FLOODS[lie]
             with pytest.raises(FullbloomError) as result:
@@ -280,7 +282,7 @@ def test_a_reply_longer_than_the_request_allows_is_refused(server, client, surfa
         assert str(result.value).isprintable()
 
     async def refuse_async(kind, ask):
-        async with redis.asyncio.Redis(port=flood.port, socket_timeout=10, retry=None) as own:
+        async with redis.asyncio.Redis(port=flood.port, socket_timeout=60, retry=None) as own:
             there = await ASYNCHRONOUS[kind].open(own, kind.__name__)
             flood.lie = FLOODS[lie]
             with pytest.raises(FullbloomError):
@@ -376,7 +378,7 @@ def test_acks_counts_the_confirmations_of_replicas(own_server, monkeypatch):
                 add()
         assert "a" in there
     replica = own_server(replicaof=f"127.0.0.1 {master.port}")
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while replica.client().info("replication")["master_link_status"] != "up":
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -103,6 +103,7 @@ def test_two_loads_at_once_leave_the_cells_of_one(client, name):
 
 
 @pytest.mark.parametrize("how", ["load", "clear", "from_filter"])
+@pytest.mark.timed
 def test_strings_written_for_longer_than_they_live_are_complete(client, name, monkeypatch, how):
     """They have a time to live until they are used, which is renewed."""
     monkeypatch.setattr(create, "TEMPORARY_TTL", 300)
@@ -132,6 +133,7 @@ def test_a_creation_with_cells_takes_commands_in_proportion_to_the_shards(client
     assert counts[1] < 5 * counts[0]
 
 
+@pytest.mark.timed
 def test_a_slow_creator_renews_no_manifest_of_another_filter(client, name, monkeypatch):
     """While it writes its cells, its unfinished filter is deleted and another one is created."""
     monkeypatch.setattr(create, "TEMPORARY_TTL", 400)
@@ -358,7 +360,7 @@ def test_an_object_continues_in_another_event_loop(server, name, monkeypatch):
     async def main():
         async with redis.asyncio.Redis(port=server.port) as own:
             filter_._transport.client = own
-            return await asyncio.wait_for(filter_.add("a"), 5), await filter_.contains("a")
+            return await asyncio.wait_for(filter_.add("a"), 60), await filter_.contains("a")
 
     assert asyncio.run(main()) == (True, True)
     for task in tasks:

@@ -158,6 +158,7 @@ def test_a_filter_works_again_when_its_server_is_back(own_server):
     assert "a" in f
 
 
+@pytest.mark.timed
 def test_a_server_that_does_not_respond_is_a_timeout(own_server):
     server = own_server()
     client = server.client(socket_timeout=0.2, retry=None)

@@ -124,7 +124,7 @@ def test_two_clients_that_create_different_filters_at_once_get_one_error(server)
 
         def make(capacity, turn=turn, barrier=barrier, outcomes=outcomes):
             with server.client() as client:
-                barrier.wait(30)
+                barrier.wait(60)
                 try:
                     outcomes.append(RedisBloomFilter(client, f"race{turn}", capacity).capacity)
                 except IncompatibleFilters as error:
@@ -144,7 +144,7 @@ def test_clients_that_create_the_same_filter_at_once_all_open_it(server):
 
     def make():
         with server.client() as client:
-            barrier.wait(30)
+            barrier.wait(60)
             instance.append(RedisBloomFilter(client, "same", 50_000, shards=5).manifest.id)
 
     threads = [threading.Thread(target=make) for _ in range(6)]

@@ -156,7 +156,7 @@ def cut(request, running):
     """A proxy, and a client through it that tries again, or not."""
     proxy = CuttingProxy(running.port)
     retry = Retry(ConstantBackoff(0.005), 3) if request.param else None
-    with redis.Redis(port=proxy.port, retry=retry, socket_timeout=20) as own:
+    with redis.Redis(port=proxy.port, retry=retry, socket_timeout=60) as own:
         yield proxy, own
     proxy.close()
 

@@ -138,6 +138,7 @@ def pool():
             yield instance
 
 
+@pytest.mark.timed
 def test_clients_that_share_objects_during_reshards_lose_no_key(cluster, pool):
     with cluster.client() as client:
         instance = {name: kind(client, name, **options) for name, (kind, _, options) in KINDS.items()}

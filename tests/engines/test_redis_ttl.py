@@ -70,7 +70,7 @@ def test_all_keys_of_a_filter_expire_at_once(client, shards, layout):
 
 
 def test_an_expired_filter_is_empty_and_the_next_add_recreates_it(client):
-    f = RedisBloomFilter(client, "f", 5000, 0.001, shards=2, seed=3, secret=bytes(16), ttl=0.4)
+    f = RedisBloomFilter(client, "f", 5000, 0.001, shards=2, seed=3, secret=bytes(16), ttl=2.0)
     other = RedisBloomFilter(client, "f", secret=bytes(16))
     f.update(KEYS)
     other.update(KEYS)
@@ -133,7 +133,7 @@ def test_every_change_of_an_expired_filter_restarts_its_ttl(client):
 
 
 def test_one_of_several_clients_recreates_an_expired_filter(server, client):
-    instance = [RedisBloomFilter(server.client(), "f", 1000, shards=3, ttl=0.5) for _ in range(4)]
+    instance = [RedisBloomFilter(server.client(), "f", 1000, shards=3, ttl=2.0) for _ in range(4)]
     for f in instance:
         f.update(KEYS)
     over(client)
@@ -156,7 +156,7 @@ def test_one_of_several_clients_recreates_an_expired_filter(server, client):
 
 def test_adds_after_the_expiry_leave_nothing_and_are_repeated(client):
     """A batch that is on its way at the end writes to strings that are gone."""
-    f = RedisBloomFilter(client, "f", 5000, shards=2, ttl=0.4)
+    f = RedisBloomFilter(client, "f", 5000, shards=2, ttl=2.0)
     f.update(KEYS)
     f._storage.ends = time.monotonic() + 3600  # this client does not know that it is over
     over(client)
@@ -216,7 +216,7 @@ def test_from_filter_and_asyncio_accept_a_ttl(server, client):
         async with redis.asyncio.Redis(port=server.port) as own:
             f = await AsyncRedisBloomFilter.from_filter(own, "f", full, ttl=3600)
             assert f.manifest.expires == instance.manifest.expires  # loaded, it keeps its end
-            g = await AsyncRedisBloomFilter.open(own, "g", 1000, ttl=0.4)
+            g = await AsyncRedisBloomFilter.open(own, "g", 1000, ttl=1.0)
             await asyncio.gather(*(g.add(n) for n in range(50)))
             while await own.exists("g:fullbloom"):
                 await own.time()

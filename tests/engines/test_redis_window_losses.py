@@ -174,6 +174,7 @@ def without_failover(tmp_path):
     running.stop()
 
 
+@pytest.mark.timed
 def test_no_client_returns_a_false_negative_during_losses(without_failover):
     cluster, result, done = without_failover, [], Counter()
     with cluster.client() as client:

@@ -199,7 +199,7 @@ def test_acks_of_a_window_and_of_a_counting_filter_count_replicas(own_server, mo
             add()
     assert "a" in there
     replica = own_server(replicaof=f"127.0.0.1 {master.port}")
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while replica.client().info("replication")["master_link_status"] != "up":
         assert time.monotonic() < deadline
         time.sleep(0.05)

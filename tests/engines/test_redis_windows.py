@@ -64,6 +64,7 @@ def test_windows_forget_as_those_of_memory(client, name, generations, apart, sha
         here.advance(clock.seconds)
 
 
+@pytest.mark.timed
 def test_keys_and_strings_expire(client, name, monkeypatch):
     monkeypatch.setattr(generations, "GRACE", 0)
     there = RedisRollingFilter(client, name, 1000, window=0.6, generations=3)
@@ -73,7 +74,7 @@ def test_keys_and_strings_expire(client, name, monkeypatch):
     assert not there.add("a")
     known = "a" in seen
     assert known or time.monotonic() - began > 0.6
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while "a" in seen:
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -201,7 +202,7 @@ def test_all_generations_are_read_in_one_round_trip(client, name, monkeypatch):
     port = client.get_connection_kwargs()["port"]
     for options in (
         {"single_connection_client": True},
-        {"connection_pool": redis.BlockingConnectionPool(port=port, max_connections=1, timeout=20)},
+        {"connection_pool": redis.BlockingConnectionPool(port=port, max_connections=1, timeout=60)},
     ):
         with redis.Redis(port=port, **options) as own:
             same = RedisRollingFilter(own, name)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 import threading
-import time
 
 import pytest
 import sqlalchemy as sa
@@ -239,8 +238,7 @@ def test_a_lost_connection_adds_nothing(database):
         connection.execute(sa.insert(User.__table__).values(user_name="ada", shop=1))
         (number,) = connection.execute(sa.text("select pg_backend_pid()")).one()
         with engine.begin() as other:
-            other.execute(sa.text(f"select pg_terminate_backend({number})"))
-        time.sleep(0.2)
+            other.execute(sa.text(f"select pg_terminate_backend({number}, 60000)"))  # and waits for its end
         with pytest.raises(sa.exc.OperationalError):
             connection.execute(sa.insert(User.__table__).values(user_name="alan", shop=1))
         connection.rollback()

@@ -6,7 +6,6 @@ import gc
 import os
 import sqlite3
 import threading
-import time
 
 import pytest
 import sqlalchemy as sa
@@ -37,11 +36,10 @@ def watch(engine, *columns):
 
 
 def end_backend(engine, connection):
-    """End the server's process of a connection."""
+    """End the server's process of a connection, and wait for its end."""
     (number,) = connection.connection.driver_connection.execute("select pg_backend_pid()").fetchone()
     with engine.begin() as other:
-        other.execute(sa.text(f"select pg_terminate_backend({number})"))
-    time.sleep(0.2)
+        other.execute(sa.text(f"select pg_terminate_backend({number}, 60000)"))
 
 
 EARLIER = {

@@ -344,6 +344,6 @@ def test_nothing_is_allocated_that_the_input_does_not_fill(
     path = tmp_path / "bomb.bloom"
     path.write_bytes(instance.build())
     command = [sys.executable, "-c", BOMB, str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr[-300:]
     assert done.stdout.split() == ["refused", "refused"]

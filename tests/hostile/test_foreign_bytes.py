@@ -185,6 +185,7 @@ def test_each_bit_of_a_header_that_flips_is_refused_or_kept(name: str) -> None:
 
 
 @for_each("name", [name for name in LAYOUTS if name not in {"ethereum", "bip37-all", "bip37-p2pubkey"}])
+@pytest.mark.timed
 def test_a_filter_of_many_bytes_opens_within_its_size(name: str) -> None:
     most = 36_000 if name == "bip37" else 4 * MIB
     key_type = next(row["key_types"][0] for row in rows() if row["name"] == name)
@@ -197,6 +198,7 @@ def test_a_filter_of_many_bytes_opens_within_its_size(name: str) -> None:
         open_foreign(data, name, key_type=key_type, max_bytes=most - 1)
 
 
+@pytest.mark.timed
 def test_bits_beyond_the_most_of_a_format_take_no_memory(tmp_path: Path) -> None:
     path = tmp_path / "sparse"
     with path.open("wb") as file:

@@ -40,12 +40,14 @@ def cuckoo(*, tables: int = 1, buckets: int = 2, size: int = 1, expansion: int =
 
 
 @for_each("entries", [0, 1, 90, 110, 10_000, 2**32, 2**63, 2**64 - 1])
+@pytest.mark.timed
 def test_entries_that_do_not_fit_the_bits_are_refused(entries: int) -> None:
     with bounded(0), pytest.raises(FormatError, match="entries of layer 1"):
         open_foreign(scalable(entries=entries), "redisbloom")
 
 
 @for_each("growth", [10_000, 10**8, 2**31, 2**32 - 1])
+@pytest.mark.timed
 def test_a_stated_growth_takes_no_memory_beyond_a_multiple_of_the_file(growth: int) -> None:
     opened = open_foreign(scalable(growth=growth))
     for each in (opened, opened.copy(), fullbloom.loads(opened.to_bytes())):
@@ -55,6 +57,7 @@ def test_a_stated_growth_takes_no_memory_beyond_a_multiple_of_the_file(growth: i
 
 
 @for_each("expansion", [2**13, 2**15])
+@pytest.mark.timed
 def test_a_stated_expansion_takes_no_memory_beyond_a_multiple_of_the_file(expansion: int) -> None:
     opened = open_foreign(cuckoo(buckets=1 << 13, size=2, expansion=expansion))
     with bounded(0), pytest.raises(FilterMemoryError, match="max_bytes"):
@@ -86,6 +89,7 @@ def test_an_expansion_that_is_no_power_of_two_is_refused(expansion: int) -> None
         open_foreign(cuckoo(expansion=expansion), "redisbloom-cuckoo")
 
 
+@pytest.mark.timed
 def test_many_tables_are_read_in_time_that_their_bytes_justify(tmp_path: Any) -> None:
     whole = cuckoo(tables=32_767)
     path = tmp_path / "dump"

@@ -248,7 +248,7 @@ def test_a_peer_that_lies_is_an_error_with_its_rank_or_changes_nothing_else(seed
         return len(find_duplicates(own, keys).mask)
 
     try:
-        assert run_local(size, job, timeout=20) == [1500] * size
+        assert run_local(size, job, timeout=60) == [1500] * size
     except PeerError as error:
         assert error.rank == liar, (lie, at, error)
 

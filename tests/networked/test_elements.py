@@ -127,6 +127,7 @@ def exchange_keys(element: ProcessingElement) -> int:
 
 @pytest.mark.parametrize("task", [exchange_filters, exchange_keys])
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.timed
 def test_the_death_of_a_process_is_an_error_with_its_rank_in_all_others(
     task: Callable[[ProcessingElement], Any], seed: int
 ) -> None:
@@ -144,6 +145,7 @@ def test_the_death_of_a_process_is_an_error_with_its_rank_in_all_others(
 
 
 @pytest.mark.parametrize("transport", ["threads", "processes"])
+@pytest.mark.timed
 def test_an_error_in_one_element_ends_all(transport: str) -> None:
     def job(element: ProcessingElement) -> None:
         if element.rank == 2:
@@ -178,7 +180,7 @@ def connect() -> Iterator[Callable[..., tuple[SocketElement, SocketElement]]]:
 
         def build(rank: int) -> None:
             results[rank] = SocketElement(
-                rank, addresses, secret=SECRET, listener=listeners[rank], **{"timeout": 0.5, **options}
+                rank, addresses, secret=SECRET, listener=listeners[rank], **{"timeout": 2.0, **options}
             )
 
         threads = [threading.Thread(target=build, args=(rank,)) for rank in range(2)]
@@ -228,6 +230,7 @@ FRAMES = {
 
 
 @pytest.mark.parametrize("message", FRAMES)
+@pytest.mark.timed
 def test_an_invalid_frame_is_one_error_with_the_rank(
     message: str, connect: Callable[..., tuple[SocketElement, SocketElement]]
 ) -> None:
@@ -245,6 +248,7 @@ def test_an_invalid_frame_is_one_error_with_the_rank(
     assert (str(copy), copy.rank) == (str(caught.value), 1)
 
 
+@pytest.mark.timed
 def test_a_peer_that_sends_a_byte_now_and_then_cannot_stretch_the_timeout(
     connect: Callable[..., tuple[SocketElement, SocketElement]],
 ) -> None:
@@ -350,6 +354,7 @@ def test_strangers_are_turned_away_and_elements_still_connect() -> None:
 
 
 @pytest.mark.parametrize("trickle", [False, True])
+@pytest.mark.timed
 def test_silent_strangers_do_not_delay_the_elements(trickle: bool) -> None:
     """Each had two seconds, one after the other: fifteen of them took all the time that elements have."""
     listeners = [socket.create_server(("127.0.0.1", 0), backlog=500) for _ in range(3)]

@@ -25,7 +25,7 @@ from engines.servers import REDIS, Server  # noqa: E402
 
 from fullbloom.recipes.celery import once  # noqa: E402
 
-PATIENCE = 30
+PATIENCE = 60
 
 
 @pytest.fixture(scope="module")

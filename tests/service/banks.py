@@ -95,6 +95,6 @@ def connect(service: Any, **options: Any) -> Any:
     """Return a client of the RESP port."""
     redis = pytest.importorskip("redis", reason="redis-py is not installed")
     host, _, port = service.resp.rpartition(":")
-    client = redis.Redis(host, int(port), socket_timeout=30, protocol=2, **options)
+    client = redis.Redis(host, int(port), socket_timeout=60, protocol=2, **options)
     client.response_callbacks.clear()
     return client

@@ -33,7 +33,7 @@ class ServiceRunner:
             raise RuntimeError(self.log.read_text())
         said = json.loads(ready.read_text())
         self.url, self.resp, self.node = said["http"], said["resp"], said["node"]
-        self.http = httpx.Client(base_url=self.url, timeout=30, verify=False)
+        self.http = httpx.Client(base_url=self.url, timeout=60, verify=False)
         return self
 
     def stop(self, number: int = signal.SIGTERM) -> int:

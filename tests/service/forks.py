@@ -116,7 +116,7 @@ def _here() -> socket.socket:
 
     def end() -> None:
         here.close()
-        process.wait(20)
+        process.wait(60)
 
     atexit.register(end)
     return here

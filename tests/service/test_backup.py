@@ -13,12 +13,12 @@ import subprocess
 import sys
 import tarfile
 import threading
-import time
 from pathlib import Path
 
 import pytest
 import redis
 from service.forks import create_token
+from support import eventually
 
 from fullbloom.cli import main, remote
 
@@ -92,7 +92,8 @@ def test_a_backup_requires_the_token(start, tmp_path):
     token = fullbloom(
         "token", "create", "root", "--scope", "admin", "--data", service.folder / "data"
     ).stdout.strip()
-    time.sleep(1.5)  # the service asks for new tokens once a second
+    # The service reads new tokens once a second.
+    eventually(lambda: service.http.get("/v1/filters").status_code == 401)
     refused = fullbloom("backup", "--url", service.url, tmp_path / "x.tar")
     assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
     assert not (tmp_path / "x.tar").exists()

@@ -242,7 +242,7 @@ OWNERS = {"bloom.owners", "bloom.ownerinfo", "bloom.exportowner"}
 @pytest.fixture(scope="module")
 def client(new_service) -> Iterator[Any]:
     host, _, port = new_service("--durability", "off").resp.rpartition(":")
-    with redis.Redis(host, int(port), socket_timeout=30, protocol=2) as one:
+    with redis.Redis(host, int(port), socket_timeout=60, protocol=2) as one:
         one.response_callbacks.clear()
         yield one
 

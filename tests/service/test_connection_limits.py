@@ -53,7 +53,7 @@ class Limited:
         self.http = _address(said["http"].removeprefix("http://"))
         self.resp = _address(said["resp"])
         new = {"name": "f", "capacity": 10}
-        assert httpx.post(f"{self.url}/v1/filters", json=new, timeout=30).status_code == 201
+        assert httpx.post(f"{self.url}/v1/filters", json=new, timeout=60).status_code == 201
 
     def kill(self):
         self.process.kill()
@@ -121,7 +121,7 @@ class Strangers:
 def ask(address, question, answer):
     """Seconds until a new client is answered."""
     begun = time.monotonic()
-    with socket.create_connection(address, timeout=10) as one:
+    with socket.create_connection(address, timeout=60) as one:
         one.sendall(question)
         assert one.recv(4096).startswith(answer)
     return time.monotonic() - begun
@@ -129,6 +129,7 @@ def ask(address, question, answer):
 
 @pytest.mark.long
 @pytest.mark.parametrize("silence", SILENCE)
+@pytest.mark.timed
 def test_new_clients_are_answered_while_strangers_hold_connections(limited, silence):
     longest = {"http": 0.0, "resp": 0.0}
     with Strangers(limited, SILENCE[silence]) as strangers:
@@ -138,7 +139,7 @@ def test_new_clients_are_answered_while_strangers_hold_connections(limited, sile
                 longest["http"] = max(longest["http"], ask(limited.http, GET, b"HTTP/1.1 200"))
                 longest["resp"] = max(longest["resp"], ask(limited.resp, b"PING\r\n", b"+PONG"))
         # The service's own files have descriptors, too.
-        assert httpx.post(f"{limited.url}/v1/checkpoint", timeout=30).status_code == 200
+        assert httpx.post(f"{limited.url}/v1/checkpoint", timeout=60).status_code == 200
     print(silence, {port: f"{seconds * 1000:.0f} ms" for port, seconds in longest.items()})
     assert max(longest.values()) < BOUND, longest
 
@@ -146,17 +147,18 @@ def test_new_clients_are_answered_while_strangers_hold_connections(limited, sile
 @pytest.mark.long
 def test_clients_with_a_token_keep_their_connections(limited, tmp_path):
     token = create_token(tmp_path / "data")
-    deadline = time.monotonic() + 30
-    while httpx.get(f"{limited.url}/v1/filters").status_code != 401:
+    deadline = time.monotonic() + 60
+    while httpx.get(f"{limited.url}/v1/filters", timeout=60).status_code != 401:
         assert time.monotonic() < deadline
         time.sleep(0.05)
     own = {"authorization": f"Bearer {token}"}
     with contextlib.ExitStack() as stack:
         forever = httpx.Limits(keepalive_expiry=None)  # otherwise the client itself drops an idle connection
-        clients = [httpx.Client(base_url=limited.url, headers=own, limits=forever) for _ in range(10)]
+        options = {"base_url": limited.url, "headers": own, "limits": forever, "timeout": 60}
+        clients = [httpx.Client(**options) for _ in range(10)]
         for client in clients:
             stack.enter_context(client)
-        resp = [redis.Redis(*limited.resp, password=token, socket_timeout=20) for _ in range(10)]
+        resp = [redis.Redis(*limited.resp, password=token, socket_timeout=60) for _ in range(10)]
         sockets = []
         for client in clients:
             assert client.get("/v1/filters").status_code == 200
@@ -181,7 +183,10 @@ def _only_socket(client):
 
 
 def test_an_active_client_without_a_token_keeps_its_connection(limited):
-    with redis.Redis(*limited.resp, socket_timeout=20) as client, httpx.Client(base_url=limited.url) as http:
+    with (
+        redis.Redis(*limited.resp, socket_timeout=60) as client,
+        httpx.Client(base_url=limited.url, timeout=60) as http,
+    ):
         number, before = client.client_id(), None
         with Strangers(limited, SILENCE["a request"]) as strangers:
             while not strangers.come:
@@ -191,16 +196,17 @@ def test_an_active_client_without_a_token_keeps_its_connection(limited):
                 assert _only_socket(http) == before
 
 
+@pytest.mark.timed
 def test_a_connection_without_a_command_ends_at_the_deadline(start):
     receive = 1.0
     service = start(FULLBLOOM_LIMITS__RECEIVE=str(receive))
     for address in (service.url.removeprefix("http://"), service.resp):
-        with socket.create_connection(_address(address), timeout=20) as one:
+        with socket.create_connection(_address(address), timeout=60) as one:
             begun = time.monotonic()
             assert one.recv(100) == b""
             assert receive / 2 < time.monotonic() - begun < receive + 4
     # A client may be silent for longer.
-    with socket.create_connection(_address(service.resp), timeout=20) as one:
+    with socket.create_connection(_address(service.resp), timeout=60) as one:
         for _ in range(2):
             one.sendall(b"PING\r\n")
             assert one.recv(100) == b"+PONG\r\n"

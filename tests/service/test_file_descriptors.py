@@ -60,7 +60,7 @@ def test_unauthenticated_connections_do_not_block_a_checkpoint(tmp_path):
         while not ready.exists() and time.monotonic() < deadline:
             time.sleep(0.02)
         said = json.loads(ready.read_text())
-        with contextlib.ExitStack() as stack, httpx.Client(base_url=said["http"], timeout=30) as http:
+        with contextlib.ExitStack() as stack, httpx.Client(base_url=said["http"], timeout=60) as http:
             assert http.post("/v1/filters", json={"name": "f", "capacity": 10}).status_code == 201
             assert http.post("/v1/filters/f/add", json={"key": "a"}).status_code == 200
             for address in (said["resp"], said["http"].removeprefix("http://")):

@@ -140,7 +140,7 @@ def heard(address, data, pieces):
     """The reply to bytes sent in pieces; empty if the service closes before all are sent."""
     parts = []
     try:
-        with socket.create_connection(address, timeout=30) as one:
+        with socket.create_connection(address, timeout=60) as one:
             step = len(data) // pieces + 1
             for start in range(0, len(data), step):
                 one.sendall(data[start : start + step])
@@ -166,7 +166,7 @@ def beside(start):
     stop, failures, asked = threading.Event(), [], [0]
 
     def ask():
-        with httpx.Client(base_url=service.url, timeout=20) as client:
+        with httpx.Client(base_url=service.url, timeout=60) as client:
             while not stop.is_set():
                 try:
                     answer = client.post("/v1/filters/calm/check", json={"key": "ada"})
@@ -182,7 +182,7 @@ def beside(start):
     host, _, port = service.url.removeprefix("http://").rpartition(":")
     yield service, (host, int(port))
     stop.set()
-    client.join(30)
+    client.join(60)
     assert failures == []
     assert asked[0] > 5
     assert service.process.poll() is None
@@ -370,6 +370,7 @@ def test_blocked_gzip_is_unpacked():
     assert unpacking.unpack(b"gzip", body, 1 << 24, Pieces()) == block * 200
 
 
+@pytest.mark.timed
 def test_slow_clients_are_disconnected_and_block_no_other(start):
     service = start(FULLBLOOM_LIMITS__RECEIVE="1.5")
     service.create("slow")
@@ -384,7 +385,7 @@ def test_slow_clients_are_disconnected_and_block_no_other(start):
     slow = [socket.create_connection((host, int(port))) for _ in range(100)]
     for at, one in enumerate(slow):
         one.sendall(heads[at % len(heads)])
-        one.settimeout(10)
+        one.settimeout(60)
     begun = time.monotonic()
     while time.monotonic() < begun + 1:
         assert service.http.post("/v1/filters/slow/check", json={"key": "a"}).status_code == 200

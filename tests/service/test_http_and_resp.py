@@ -123,7 +123,7 @@ def test_exec_runs_its_commands_without_interleaving(service):
         client.execute_command("BLOOM.ADD", "two", "x")
 
     def add_over_http():
-        with httpx.Client(base_url=service.url, timeout=30) as client:
+        with httpx.Client(base_url=service.url, timeout=60) as client:
             for turn in itertools.takewhile(lambda _: not stop.is_set(), itertools.count()):
                 keys = "\n".join(f"{turn}:{number}" for number in range(20))
                 client.post(
@@ -153,7 +153,7 @@ def test_exec_runs_its_commands_without_interleaving(service):
     finally:
         stop.set()
         for thread in threads:
-            thread.join(30)
+            thread.join(60)
 
 
 def count(stats):

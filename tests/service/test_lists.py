@@ -117,7 +117,7 @@ def test_the_fill_of_a_large_filter_is_that_of_its_last_sample(start):
     service.create("large", capacity=2_000_000)
     query = {"page": 1, "figures": "true"}
     service.http.post("/v1/filters/large/add", json={"keys": list(range(50_000))}).raise_for_status()
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while (fill := list_filters(service, **query)["filters"][0]["fill"]) in {None, 0.0}:
         assert time.monotonic() < deadline
         time.sleep(0.1)

@@ -133,7 +133,7 @@ def rss(service, what="VmRSS"):
 
 def fill_history(service, name, count):
     """Insert samples, as they would be after a week."""
-    with contextlib.closing(sqlite3.connect(service.folder / "data" / "registry.db", timeout=30)) as registry:
+    with contextlib.closing(sqlite3.connect(service.folder / "data" / "registry.db", timeout=60)) as registry:
         (row,) = registry.execute("SELECT id FROM filters WHERE name = ?", (name,)).fetchone()
         columns = "filter_id, sampled_at, estimated_items, fpr_estimate, fill, bytes, hits, misses, adds"
         columns += ", new, removed"
@@ -200,7 +200,7 @@ def test_every_memory_limit_of_the_table_holds(bounded, row):
     assert bounded.process.poll() is None
     assert not any(status.startswith(b"HTTP/1.1 500") for status in statuses), statuses
     held = "fullbloom_memory_held_bytes 0.0"
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while held not in bounded.http.get("/metrics").text:
         assert time.monotonic() < deadline, "what clients held did not come back"
         time.sleep(0.1)

@@ -27,7 +27,7 @@ def test_no_request_of_the_openapi_description_is_a_server_error(start):
         )
         @schema_given(operation)
         def one(case):
-            case.call_and_validate(base_url=service.url, checks=[not_a_server_error], timeout=10)
+            case.call_and_validate(base_url=service.url, checks=[not_a_server_error], timeout=60)
 
         one()
         walked += 1

@@ -156,7 +156,7 @@ def test_a_replacement_is_one_atomic_change(service):
 def test_http_does_not_replace_a_note(service):
     redis = pytest.importorskip("redis", reason="redis-py is not installed")
     host, _, port = service.resp.rpartition(":")
-    with redis.Redis(host, int(port), socket_timeout=30) as client:
+    with redis.Redis(host, int(port), socket_timeout=60) as client:
         client.set("note", "text")
         make(service, "filter")
         data = service.http.get("/v1/filters/filter/dump").content

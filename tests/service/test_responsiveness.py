@@ -81,6 +81,7 @@ BODIES = {
 
 
 @pytest.mark.parametrize("name", BODIES)
+@pytest.mark.timed
 def test_bodies_are_not_parsed_on_the_event_loop(service, name):
     body, headers, status = BODIES[name]
     if service.http.get("/v1/filters/big").status_code == 404:
@@ -148,6 +149,7 @@ def test_bodies_are_limited_on_every_route(start):
     assert service.http.get("/v1/filters/one").status_code == 200
 
 
+@pytest.mark.timed
 def test_many_names_are_listed_in_one_query(start):
     service = start(FULLBLOOM_LOG_LEVEL="warning")
     count = 40_000 if LONG else 6_000
@@ -195,6 +197,7 @@ def hello():
     return outgoing.read()
 
 
+@pytest.mark.timed
 def test_stalled_handshakes_end_at_the_deadline(start, certificate):
     receive = 1.5
     service = start(*certificate, FULLBLOOM_LIMITS__RECEIVE=str(receive))
@@ -203,11 +206,11 @@ def test_stalled_handshakes_end_at_the_deadline(start, certificate):
     for address in (service.url.removeprefix("https://"), service.resp):
         host, _, port = address.rpartition(":")
         for at, first in enumerate((b"", greeting[:1], greeting[: len(greeting) // 2], greeting)):
-            ends[address, at] = one = socket.create_connection((host, int(port)), timeout=20)
+            ends[address, at] = one = socket.create_connection((host, int(port)), timeout=60)
             one.sendall(first)
     begun = time.monotonic()
     # One that sends a byte now and then is no faster for it.
-    slow = socket.create_connection((host, int(port)), timeout=20)
+    slow = socket.create_connection((host, int(port)), timeout=60)
     for byte in greeting[: int(receive / 0.1)]:
         with contextlib.suppress(OSError):
             slow.sendall(bytes([byte]))
@@ -221,6 +224,7 @@ def test_stalled_handshakes_end_at_the_deadline(start, certificate):
     assert service.http.get("/healthz").status_code == 200
 
 
+@pytest.mark.timed
 def test_adds_continue_while_the_filter_is_dumped_and_merged(start):
     service = start(FULLBLOOM_LOG_LEVEL="warning")
     capacity = 190_000_000 if LONG else 20_000_000
@@ -270,6 +274,7 @@ def test_adds_continue_while_the_filter_is_dumped_and_merged(start):
     assert longest < BOUND, (longest, added)
 
 
+@pytest.mark.timed
 def test_adds_continue_while_the_cells_are_counted(start):
     """Information, samples and metrics count the cells of a filter; an add waits for one slice of that."""
     service = start(FULLBLOOM_LOG_LEVEL="warning", FULLBLOOM_HISTORY__EVERY="1")
@@ -328,6 +333,7 @@ def test_adds_continue_while_the_cells_are_counted(start):
     assert info["estimated"] == pytest.approx(info["num_added"], rel=0.01)
 
 
+@pytest.mark.timed
 def test_adds_continue_while_a_filter_is_merged_that_is_copied_at_once(start):
     """They wait for the copy in memory, and neither for the merge nor for the file."""
     service = start(FULLBLOOM_LOG_LEVEL="warning")

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 import redis
 import zstandard
+from support import eventually
 
 import fullbloom
 from fullbloom import registry
@@ -339,15 +340,18 @@ def test_a_static_filter_is_uploaded_and_served_on_both_ports(service, kind):
     assert refused.json()["code"] == "unsupported"
 
 
+def read_samples(service, name, count):
+    """The samples of a filter; none while there are fewer."""
+    samples = service.http.get(f"/v1/filters/{name}/history").json()["samples"]
+    return samples if len(samples) >= count else []
+
+
 def test_statistics_are_kept_and_thinned(start):
     service = start(FULLBLOOM_HISTORY__EVERY="0.2", FULLBLOOM_LOG_LEVEL="warning")
     service.create("seen")
     for i in range(4):
         service.http.post("/v1/filters/seen/add", json={"key": f"a{i}"})
-        import time
-
-        time.sleep(0.5)
-    samples = service.http.get("/v1/filters/seen/history").json()["samples"]
+        samples = eventually(lambda count=i: read_samples(service, "seen", count))
     assert len(samples) >= 3
     times = [sample["sampled_at"] for sample in samples]
     assert times == sorted(times, reverse=True)

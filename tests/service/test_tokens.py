@@ -98,7 +98,7 @@ def pinged(address, *before):
     """The reply of the RESP port at `address` to PING, from this machine."""
     port = int(address.rpartition(":")[2])
     with (
-        socket.create_connection(("127.0.0.1", port), timeout=20) as client,
+        socket.create_connection(("127.0.0.1", port), timeout=60) as client,
         client.makefile("rb") as answers,
     ):
         for line in (*before, b"PING"):
@@ -126,7 +126,7 @@ def test_the_expiry_of_the_last_token_opens_no_remote_access(start, tmp_path, be
     else:
         words = [sys.executable, "-m", "fullbloom", "token", "revoke", "root", "--data", str(data)]
         subprocess.run(words, check=True, capture_output=True)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while service.http.get("/v1/tokens", headers=headers).status_code == 200:
             assert time.monotonic() < deadline
             time.sleep(0.05)
@@ -142,7 +142,7 @@ def test_the_expiry_of_the_last_token_opens_no_remote_access(start, tmp_path, be
         assert pinged(service.resp, before) == refused
     # The remedy: a token made in the folder is known within a second.
     fresh = {"authorization": f"Bearer {made_token(data)}"}
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while service.http.get("/v1/tokens", headers=fresh).status_code != 200:
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -261,7 +261,7 @@ def test_a_token_may_change_names_that_match_its_patterns(limited):
 
 def ping(address):
     host, _, port = address.rpartition(":")
-    with socket.create_connection((host, int(port)), timeout=20) as one:
+    with socket.create_connection((host, int(port)), timeout=60) as one:
         one.sendall(b"PING\r\n")
         return one.recv(100)
 
@@ -296,7 +296,7 @@ def test_idle_connections_use_keepalive(service):
     http = int(service.url.rpartition(":")[2])
     resp = int(service.resp.rpartition(":")[2])
     for port, greeting in ((http, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"), (resp, b"PING\r\n")):
-        with socket.create_connection(("127.0.0.1", port), timeout=20) as one:
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as one:
             one.sendall(greeting)
             assert one.recv(4096)
             assert timers(port, one.getsockname()[1]) == 2
@@ -345,16 +345,16 @@ def test_no_port_responds_before_the_tokens_are_loaded(start, tmp_path):
     threads = [threading.Thread(target=knock) for _ in range(4)]
     for thread in threads:
         thread.start()
-    held = sqlite3.connect(data / "registry.db", timeout=20, check_same_thread=False)
+    held = sqlite3.connect(data / "registry.db", timeout=60, check_same_thread=False)
     held.execute("BEGIN IMMEDIATE")
     threading.Timer(1.5, held.rollback).start()
     service = start("--http", http, "--resp", resp)
     assert ping(service.resp).startswith(b"-NOAUTH")
     assert service.http.get("/v1/filters").status_code == 401
+    eventually(lambda: {b"-NOAUTH Auth", b"HTTP/1.1 401"} <= said)
     end.set()
     for thread in threads:
         thread.join()
     held.close()
-    assert {b"-NOAUTH Auth", b"HTTP/1.1 401"} <= said
     assert {answer[:4] for answer in said if answer} <= {b"-NOA", b"HTTP"}
     assert b"HTTP/1.1 200" not in said

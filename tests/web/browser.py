@@ -95,6 +95,7 @@ class Tab:
         viewport = {"width": width, "height": 900}
         self.context = browser.new_context(viewport=viewport, color_scheme=theme, accept_downloads=True)
         self.context.add_init_script(_WATCH)
+        self.context.set_default_timeout(60_000)  # a busy machine
         self.page = self.context.new_page()
         self.url, self.errors, self.sent = url, [], []
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))

@@ -13,7 +13,7 @@ if (_OBSTACLE := find_obstacle("dashboard")) is not None:
 
 from playwright.sync_api import expect
 
-expect.set_options(timeout=20_000)  # a busy machine
+expect.set_options(timeout=60_000)  # a busy machine
 
 __all__ = [
     "HOSTILE",

@@ -125,7 +125,7 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
     """A profile with an empty cache."""
     context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
     context.add_init_script(WATCH)
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(60_000)
     yield context
     context.close()
 

@@ -61,7 +61,7 @@ class _Handler(socketserver.BaseRequestHandler):
                 self.forward(head)
 
     def forward(self, head: bytes) -> None:
-        with socket.create_connection(self.server.target, timeout=30) as there:
+        with socket.create_connection(self.server.target, timeout=60) as there:
             lines, _, begun = head.partition(b"\r\n\r\n")
             kept = [line for line in lines.split(b"\r\n") if not line.lower().startswith(b"connection:")]
             there.sendall(b"\r\n".join([*kept, b"connection: close", b"", begun]))

@@ -28,9 +28,9 @@ def test_the_form_advises_on_a_kind_creates_the_filter_and_its_numbers_update(ta
         keys = [f"key-{number}" for number in range(count)]
         service.http.post("/v1/filters/created:here/add", json={"keys": keys}).raise_for_status()
         num_added = service.http.get("/v1/filters/created:here").json()["num_added"]
-        expect(find_tile(page, "Keys")).to_have_text(str(num_added), timeout=10_000)
+        expect(find_tile(page, "Keys")).to_have_text(str(num_added))
     service.http.post("/v1/filters/created:here/check", json={"keys": keys}).raise_for_status()
-    expect(find_tile(page, "Hits")).to_have_text("350", timeout=10_000)
+    expect(find_tile(page, "Hits")).to_have_text("350")
     page.goto(f"{service.url}/#/?search=created*here")
     expect(page.get_by_role("row", name="created:here")).to_contain_text("counting")
 
@@ -246,10 +246,10 @@ def test_rates_at_higher_load_match_the_service_and_exceeded_targets_are_marked(
     body = {"keys": [f"key-{number}" for number in range(800)]}
     service.http.post("/v1/filters/loaded/add", json=body).raise_for_status()
     rows = page.get_by_role("table", name="False-positive rate by load").locator("tbody tr")
-    expect(rows).to_have_count(3, timeout=15_000)
+    expect(rows).to_have_count(3)
     rates = service.http.get("/v1/filters/loaded/rates").json()["rates"]
     assert [rate["load"] for rate in rates] == [1, 2, 4]
-    expect(rows.first.locator("td").first).to_have_text(f"{rates[0]['keys']:,}", timeout=15_000)
+    expect(rows.first.locator("td").first).to_have_text(f"{rates[0]['keys']:,}")
     for row, rate in zip(rows.all(), rates, strict=True):
         cells = row.locator("th, td").all_inner_texts()
         assert cells[0] == f"{rate['load']}\u00d7"
@@ -260,6 +260,7 @@ def test_rates_at_higher_load_match_the_service_and_exceeded_targets_are_marked(
     assert rates[0]["fpr"] < 0.01 < rates[1]["fpr"]
 
 
+@pytest.mark.timed
 def test_the_predicted_time_until_full_matches_the_pace_of_the_samples(new_service, new_tab):
     one = new_service(FULLBLOOM_HISTORY__EVERY="0.3")
     one.create("paced", capacity=20_000)
@@ -288,7 +289,7 @@ def test_the_predicted_time_until_full_matches_the_pace_of_the_samples(new_servi
     for number in range(4, 40):
         keys = [f"{number}-{key}" for key in range(500)]
         one.http.post("/v1/filters/paced/add", json={"keys": keys}).raise_for_status()
-    expect(page.get_by_text("it is full. Build a larger one")).to_be_visible(timeout=20_000)
+    expect(page.get_by_text("it is full. Build a larger one")).to_be_visible()
     one.create("forgets", kind="rolling")
     page.goto(f"{one.url}/#/filter/forgets")
     expect(page.get_by_text("It forgets its oldest keys")).to_be_visible()

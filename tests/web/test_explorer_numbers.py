@@ -107,6 +107,7 @@ def test_a_live_measurement_equals_pythons(page: Page, address: str, bits: int, 
     )
 
 
+@pytest.mark.timed
 def test_a_measurement_checks_100_000_keys_per_second(page: Page, address: str) -> None:
     show(page, address, "rate")
     page.wait_for_function("() => document.querySelector('[data-fact=measured]').innerText !== '…'")

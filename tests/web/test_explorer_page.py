@@ -316,6 +316,7 @@ def test_no_scene_scrolls_sideways(browser: Browser, address: str, width: int) -
     context.close()
 
 
+@pytest.mark.timed
 def test_the_first_picture_appears_within_a_second(browser: Browser, address: str) -> None:
     times = []
     for _ in range(3):
@@ -330,6 +331,7 @@ def test_the_first_picture_appears_within_a_second(browser: Browser, address: st
     assert min(times) < 1000
 
 
+@pytest.mark.timed
 def test_typing_causes_no_long_task(page: Page, address: str) -> None:
     longest = {}
     show(page, address, "words")

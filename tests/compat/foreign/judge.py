@@ -52,7 +52,7 @@ class Judge:
     def close(self) -> None:
         assert self._process.stdin is not None
         self._process.stdin.close()
-        self._process.wait(30)
+        self._process.wait(60)
 
 
 def start(folder: Path) -> Judge:

@@ -74,13 +74,13 @@ class Service:
         assert self.process.stdout is not None
         said = self.process.stdout.readline().strip()
         if not said:
-            _, error = self.process.communicate(timeout=10)
+            _, error = self.process.communicate(timeout=60)
             raise RuntimeError(error)
         self.port = int(said.rpartition(":")[2])
 
     def client(self, protocol: int = 2, **options: object) -> redis.Redis:
         once = Retry(NoBackoff(), 0)  # an error is to be seen, not tried again
-        return redis.Redis(port=self.port, protocol=protocol, socket_timeout=20, retry=once, **options)
+        return redis.Redis(port=self.port, protocol=protocol, socket_timeout=60, retry=once, **options)
 
     def socket(self) -> Raw:
         return Raw(self.port)
@@ -89,12 +89,12 @@ class Service:
         """Ends it well."""
         assert self.process.stdin is not None
         self.process.stdin.close()
-        assert self.process.wait(20) == 0
+        assert self.process.wait(60) == 0
         self.close()
 
     def kill(self) -> None:
         self.process.kill()
-        self.process.wait(20)
+        self.process.wait(60)
         self.close()
 
     def close(self) -> None:
@@ -119,7 +119,7 @@ class Raw:
     """A connection that sends the given bytes."""
 
     def __init__(self, port: int):
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=20)
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=60)
         self._file = self.socket.makefile("rb")
 
     def send(self, data: bytes) -> None:

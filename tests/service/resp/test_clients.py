@@ -155,7 +155,7 @@ def test_packed_batches_equal_separate_arguments(service: Service):
 
 def test_redis_cli_shows_replies(service: Service):
     cli = [tool("redis-cli"), "-p", str(service.port)]
-    run = lambda *words: subprocess.run([*cli, *words], capture_output=True, text=True, timeout=20).stdout  # noqa: E731
+    run = lambda *words: subprocess.run([*cli, *words], capture_output=True, text=True, timeout=60).stdout  # noqa: E731
     assert run("BF.ADD", "cli", "x") == "1\n"
     assert run("-3", "BF.EXISTS", "cli", "x") == "(true)\n" or run("-3", "BF.EXISTS", "cli", "x") == "true\n"
     assert run("BF.INFO", "cli", "ITEMS") == "1\n"

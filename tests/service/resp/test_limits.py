@@ -142,6 +142,7 @@ def _clients(service: Service, row: str, part: int, seed: int, over) -> None:
 
 @pytest.mark.parametrize("row", ROWS)
 @pytest.mark.parametrize("seed", [1])
+@pytest.mark.timed
 def test_memory_stays_within_the_budget_under_hostile_clients(start, seed, row):
     service: Service = start(memory_bytes=BUDGET, total_bytes=CELLS, request_bytes=32 << 20, receive=1000)
     client = service.client()
@@ -176,7 +177,7 @@ def test_memory_stays_within_the_budget_under_hostile_clients(start, seed, row):
     assert late < BOUND, figures
     assert highest - before < cells, figures
     # All of it comes back with the clients, but for the copy of a filter whose dumps may go on for a minute.
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while int(client.info("memory")["clients_memory"]) > 32 << 20 and time.monotonic() < deadline:
         time.sleep(0.05)
     memory = client.info("memory")
@@ -196,7 +197,7 @@ def test_a_partial_upload_is_dropped_with_its_last_client(start):
     one.close()
     two.ask(bulk(b"BF.LOADCHUNK", b"new", b"%d" % (1 << 44 | 1 + 3 * PIECE), bytes(PIECE)), b"+OK\r\n")
     two.close()
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while int(client.info("memory")["clients_memory"]) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert int(client.info("memory")["clients_memory"]) == 0

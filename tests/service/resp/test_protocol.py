@@ -12,6 +12,7 @@ import time
 import pytest
 import redis
 from service.resp.data_plane import Raw, Service, tool
+from support import eventually
 
 PING = b"*1\r\n$4\r\nPING\r\n"
 
@@ -106,12 +107,12 @@ def test_a_client_that_never_stops_sending_does_not_block_others(service: Servic
         for _ in range(20):
             assert service.client().ping()
             time.sleep(0.02)
+        eventually(lambda: taken[0] > 1_000_000)
     finally:
         ended.set()
-        threads[0].join(20)
+        threads[0].join(60)
         raw.socket.shutdown(socket.SHUT_RDWR)
-        threads[1].join(20)
-    assert taken[0] > 1_000_000
+        threads[1].join(60)
 
 
 def test_random_bytes_do_not_stop_the_service(service: Service):
@@ -149,7 +150,7 @@ def test_slow_clients_are_disconnected_and_others_continue(start):
         raw.send(b"*2\r\n$4\r\nEC")
     deaf = Raw(service.port)
     deaf.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    deaf.socket.settimeout(20)
+    deaf.socket.settimeout(60)
     try:
         while True:  # until nothing more fits anywhere, and the service has waited for that to change
             deaf.send(b"*2\r\n$4\r\nECHO\r\n$8000\r\n" + bytes(8000) + b"\r\n")
@@ -158,9 +159,9 @@ def test_slow_clients_are_disconnected_and_others_continue(start):
     for i in range(100):
         client.bf().add("slow", i)
     for raw in dripping:
-        raw.socket.settimeout(10)
+        raw.socket.settimeout(60)
         assert raw.rest() == b""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while client.info("clients")["connected_clients"] > 1:
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -275,11 +276,11 @@ def test_acknowledged_changes_survive_a_kill(start, tmp_path):
     threads = [threading.Thread(target=add, args=(number,)) for number in range(4)]
     for thread in threads:
         thread.start()
-    time.sleep(0.7)
+    eventually(lambda: len(added) > 10)
+    time.sleep(0.5)
     service.kill()
     for thread in threads:
         thread.join()
-    assert len(added) > 10
     client = start(tmp_path, "always").client()
     assert all(client.bf().mexists("kept", *added))
 

@@ -210,8 +210,8 @@ FRAMES = {
         b"\x01" + (100).to_bytes(8, "big") + b"x" * 99,
         True,
     ),
-    "sent nothing for 0.5 s, before a message": (b"\x01\x00", False),
-    "sent nothing for 0.5 s, in the middle of a message of 9 bytes": (
+    "sent nothing for 2 s, before a message": (b"\x01\x00", False),
+    "sent nothing for 2 s, in the middle of a message of 9 bytes": (
         b"\x01" + (9).to_bytes(8, "big") + b"x",
         False,
     ),

@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 from engines.servers import needs_redis
 from engines.steps import Run
-from support import LONG, SCALE
+from support import LONG, SCALE, eventually
 
 from fullbloom import BloomFilter
 from fullbloom.engines.redis import RedisBloomFilter, RedisCountingFilter, RedisRollingFilter
 from fullbloom.engines.redis.protocol import Call, SendBatch
 from fullbloom.engines.redis.storage import cells
+from fullbloom.engines.redis.transport import sync_transport
+from fullbloom.engines.redis.transport.connections import list_buffers
 from fullbloom.errors import EngineNameTaken, FilterLost, FullbloomError
 
 pytestmark = [needs_redis, pytest.mark.usefixtures("way")]
@@ -138,6 +140,33 @@ def test_a_batch_that_is_delayed_during_reshards_reports_no_key_new_twice(client
             assert own[40:] == [True] * 40, case  # no other client added these
         going.finish()
         assert all(filter_.contains_many(range(80))), case
+
+
+def test_a_key_on_its_way_while_a_reshard_switches_is_new_to_one_client(client, name, monkeypatch):
+    """The server executes the add before it switches, and the command for the tag afterwards."""
+    filter_ = RedisBloomFilter(client, name, 20_000, fpr=1e-9, shards=2)
+    slow, other = RedisBloomFilter(client, name), RedisBloomFilter(client, name)
+    going = Run(client, name, cells.reshard(filter_._storage, 3))
+    while not filter_._storage.snapshot.is_copying:
+        going.step()
+    assert slow.add_many([5]) == [True]  # learns the state
+    assert other.add_many([6]) == [True]
+    new, real, theirs = filter_._storage.snapshot.other.names.bits, sync_transport.sync_send, []
+
+    def send_in_parts(connection, exchange):
+        monkeypatch.setattr(sync_transport, "sync_send", real)
+        exchange.restart()
+        commands, before = b"".join(list_buffers(exchange)), sum(map(client.bitcount, new))
+        tag = commands.rindex(b"*", 0, commands.rindex(b"GETRANGE"))
+        connection.send_packed_command([commands[:tag]])
+        eventually(lambda: sum(map(client.bitcount, new)) > before)
+        theirs.extend(other.add_many([7]))
+        going.finish()
+        connection.send_packed_command([commands[tag:]])
+
+    monkeypatch.setattr(sync_transport, "sync_send", send_in_parts)
+    assert slow.add_many([7]) + theirs in ([True, False], [False, True])
+    assert 7 in filter_
 
 
 def test_no_key_is_reported_new_twice_during_a_reshard(server, name):

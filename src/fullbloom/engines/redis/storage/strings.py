@@ -216,10 +216,14 @@ class Strings(ExpiringCells):
             answers, likely = judge_answers(make, snapshot.cells, moved, until, answers)
             first = answers
         else:
-            # Where clients read the new strings already, those decide what is new.
+            # Old strings that have expired no longer say what is new.
+            answers, _ = judge_answers(make, snapshot.cells, moved, LATER, answers)
             first, likely = judge_answers(make, other.cells, late, generation + 4, copy.answers)
             if late:
-                answers = select_answers(make, other.cells, set(late), first, answers)
+                # Where clients read the new strings already, a key must be new in both: its tag is read after
+                # it was added, which may have been while other clients still went by the old strings.
+                both = bytes(new & old for new, old in zip(first, answers, strict=True))
+                answers = select_answers(make, other.cells, set(late), both, answers)
         if late or moved:
             return Attempt(answers, likely, first, is_final=False)
         snapshot.acknowledged.record(batch.hashes)

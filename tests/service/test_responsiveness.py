@@ -59,6 +59,25 @@ class Watch:
             thread.join()
 
 
+@contextlib.contextmanager
+def idle_process():
+    """A function that returns the seconds of a round trip to a process that has nothing else to do."""
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as process:
+
+        def measure():
+            begun = time.perf_counter()
+            process.stdin.write(b"x")
+            assert process.stdout.read(1) == b"x"
+            return time.perf_counter() - begun
+
+        yield measure
+        process.stdin.close()
+
+
+def find_p99(times):
+    return sorted(times)[int(0.99 * len(times))]
+
+
 def repeat(piece, head=b"", tail=b""):
     return head + piece * ((SIZE - len(head) - len(tail)) // len(piece)) + tail
 
@@ -309,24 +328,25 @@ def test_adds_continue_while_the_cells_are_counted(start):
         threads = [threading.Thread(target=count, args=pair) for pair in enumerate(questions)]
         for thread in threads:
             thread.start()
-        times, until = [], time.monotonic() + (20 if LONG else 2)
-        with socket.create_connection(address, timeout=60) as one:
+        times, idle, until = [], [], time.monotonic() + (20 if LONG else 2)
+        with socket.create_connection(address, timeout=60) as one, idle_process() as measure_idle:
             while time.monotonic() < until:
                 begun = time.perf_counter()
                 one.sendall(b"BF.ADD big key%d\r\n" % len(times))
                 assert one.recv(100)[:1] == b":"
                 times.append(time.perf_counter() - begun)
+                idle.append(measure_idle())
                 time.sleep(0.001)
         end.set()
         for thread in threads:
             thread.join()
-        times.sort()
-        p99 = times[int(0.99 * len(times))]
-        if p99 < 0.02 and times[-1] < BOUND and slowest[1] < BOUND:
+        # An idle process answers late, too, where other programs have the processor: 0.1 ms where none has.
+        p99, delay = find_p99(times), find_p99(idle)
+        if p99 < 0.02 + delay and max(times) < BOUND and slowest[1] < BOUND:
             break
     assert min(counted) > 0
-    assert p99 < 0.02, (p99, times[-1], len(times))
-    assert times[-1] < BOUND
+    assert p99 < 0.02 + delay, (p99, delay, max(times), len(times))
+    assert max(times) < BOUND
     # Metrics do not count the cells of large filters.
     assert slowest[1] < BOUND, slowest
     info = service.http.get("/v1/filters/big").json()

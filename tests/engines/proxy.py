@@ -30,6 +30,8 @@ class CuttingProxy:
             while True:
                 here, _ = self.listening.accept()
                 there = socket.create_connection(("127.0.0.1", self.target))
+                for end in (here, there):  # else a small reply waits 40 ms for the acknowledgement of another
+                    end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 self.open += [here, there]
                 doomed = threading.Event()
                 threading.Thread(target=self._out, args=(here, there, doomed), daemon=True).start()

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pickle
 import random
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cases import for_each
+from commands import run_command
 from support import Variant, every_variant, layouts
 
 import fullbloom
@@ -114,12 +113,6 @@ def test_a_pair_with_a_damaged_part_is_not_saved_again(cls: str, tmp_path: Path)
         WithRemovals.open(tmp_path / "two")
 
 
-def run(*arguments: Any, lines: str = "a\nb\n") -> subprocess.CompletedProcess[str]:
-    """Run the command line."""
-    command = [sys.executable, "-m", "fullbloom", *map(str, arguments)]
-    return subprocess.run(command, input=lines, capture_output=True, text=True, timeout=60, check=False)
-
-
 @pytest.mark.parametrize(
     "command",
     [
@@ -136,7 +129,7 @@ def test_commands_do_not_rewrite_a_damaged_file(command: list[str], spoiled: Pat
     names = {"FILE": spoiled, "OTHER": spoiled.with_name("other"), "OUT": spoiled.with_name("out")}
     fullbloom.BloomFilter(1000).save(names["OTHER"])
     before = spoiled.read_bytes()
-    done = run(*(names.get(word, word) for word in command))
+    done = run_command(*(names.get(word, word) for word in command), lines="a\nb\n")
     assert done.returncode != 0
     assert "damaged" in done.stderr
     assert "Traceback" not in done.stderr

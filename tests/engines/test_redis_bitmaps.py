@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 
 import pytest
 import redis
 import redis.asyncio
+from commands import REDIS, run_command
 from compat.foreign import rules
 from engines.servers import needs_redis
 from engines.steps import Run
@@ -92,8 +91,8 @@ def test_a_copy_in_memory_is_converted_by_the_command_line(client, name, tmp_pat
     assert all(copied.contains_many(KEYS))
     assert copied.to_foreign() == client.get(name).ljust(-(-BITS // 8), b"\0")
     copied.save(tmp_path / "taken.bloom")
-    words = [sys.executable, "-m", "fullbloom", "convert", "taken.bloom", "lsb", "--to", "sha256-seeded"]
-    subprocess.run(words, cwd=tmp_path, check=True, capture_output=True)
+    words = ("convert", "taken.bloom", "lsb", "--to", "sha256-seeded")
+    assert run_command(*words, imports=REDIS, cwd=tmp_path).returncode == 0
     theirs = rules.bits("sha256-seeded", "bytes", KEYS, BITS, HASHES)
     assert (tmp_path / "lsb").read_bytes() == theirs
 

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from commands import REDIS, run_command
 from engines.servers import needs_redis, strings_of
 
 import fullbloom
@@ -18,10 +19,7 @@ pytestmark = needs_redis
 
 
 def run(*words, **environment):
-    command = [sys.executable, "-m", "fullbloom", *map(str, words)]
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=120, env={**os.environ, **environment}
-    )
+    return run_command(*words, imports=REDIS, **environment)
 
 
 @pytest.fixture

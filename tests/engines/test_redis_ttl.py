@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
-import sys
 import threading
 import time
 
 import numpy as np
 import pytest
 import redis.asyncio
+from commands import REDIS, run_command
 from engines.servers import SECONDS, needs_redis
 
 from fullbloom import BloomFilter, IncompatibleFilters, ParameterError
@@ -327,9 +326,7 @@ def test_redis_load_accepts_a_ttl(server, client, tmp_path):
     url = f"redis://127.0.0.1:{server.port}/0"
 
     def run(*words):
-        return subprocess.run(
-            [sys.executable, "-m", "fullbloom", *map(str, words)], capture_output=True, text=True, timeout=120
-        )
+        return run_command(*words, imports=REDIS)
 
     done = run("redis-load", tmp_path / "f.bloom", url, "f", "--ttl", 3600)
     assert (done.returncode, done.stderr) == (0, "")

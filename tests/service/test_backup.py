@@ -9,14 +9,13 @@ import json
 import lzma
 import os
 import socket
-import subprocess
-import sys
 import tarfile
 import threading
 from pathlib import Path
 
 import pytest
 import redis
+from commands import SERVICE, run_command
 from service.forks import create_token
 from support import eventually
 
@@ -26,13 +25,7 @@ SIZES = {"small": 100, "smaller": 10, "large": 1_000_000}
 
 
 def fullbloom(*words, **environment):
-    return subprocess.run(
-        [sys.executable, "-m", "fullbloom", *map(str, words)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={**os.environ, **environment},
-    )
+    return run_command(*words, imports=SERVICE, **environment)
 
 
 def check_keys(service, name, keys, **headers):

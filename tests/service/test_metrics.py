@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 
 import pytest
 import redis
+from service.forks import run
 from tests.support import eventually
 
 import fullbloom
@@ -138,11 +137,10 @@ def test_metrics_of_the_service_match_its_state(service, filled):
 
 def test_a_token_sees_metrics_of_its_own_filters_only(start):
     service = start()
-    words = [sys.executable, "-m", "fullbloom", "token", "create", "--data", str(service.folder / "data")]
 
     def token(name, *options):
-        done = subprocess.run([*words, name, *options], capture_output=True, text=True, check=True)
-        return {"authorization": f"Bearer {done.stdout.strip()}"}
+        said = run("token", "create", "--data", service.folder / "data", name, *options)
+        return {"authorization": f"Bearer {said.strip()}"}
 
     for name in ("a:one", "b:two"):
         service.create(name)

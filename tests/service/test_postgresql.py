@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import secrets
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import redis
 from engines.servers import Server, needs_redis
+from service.forks import run
 from sqlalchemy import create_engine, text
 from support import eventually
 
@@ -193,9 +192,5 @@ def test_every_node_serves_a_filter_in_redis(start, database, tmp_path):
 def _token(service):
     """A token for everything, made by a process of its own: an earlier test has left one in the registry."""
     scopes = [word for scope in ("read", "write", "admin") for word in ("--scope", scope)]
-    words = [sys.executable, "-m", "fullbloom", "token", "create", "redis", *scopes, *service._options[:2]]
-    done = subprocess.run(
-        [*words, "--data", service.folder / "data"], capture_output=True, text=True, timeout=60
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip().splitlines()[-1]
+    words = ("token", "create", "redis", *scopes, *service._options[:2], "--data", service.folder / "data")
+    return run(*words).strip().splitlines()[-1]

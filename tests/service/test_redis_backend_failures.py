@@ -6,15 +6,15 @@ import json
 import os
 import signal
 import sqlite3
-import subprocess
-import sys
 import threading
 from collections import Counter
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 
 import pytest
+from commands import REDIS, SERVICE, run_command
 from engines.clusters import Cluster
 from engines.servers import needs_redis
+from service.forks import run
 from service.redis_backend import ask, make, url_of
 from support import LONG, eventually
 
@@ -96,8 +96,8 @@ def test_an_invalid_url_is_refused_in_one_line_without_its_password(start, url):
     assert "redis://[USER:PASSWORD@]HOST:PORT/DB" in said
     assert "hushhush" not in said
     assert len(said.strip().splitlines()) == 1
-    words = [sys.executable, "-m", "fullbloom", "serve", "--check", "--http", "127.0.0.1:0", "--resp", "none"]
-    checked = subprocess.run([*words, "--redis", url], capture_output=True, text=True, timeout=60)
+    words = ("serve", "--check", "--http", "127.0.0.1:0", "--resp", "none", "--redis", url)
+    checked = run_command(*words, imports=SERVICE)
     assert checked.returncode == 2
     assert checked.stderr == said.strip() + "\n"
 
@@ -170,8 +170,7 @@ def test_filters_that_expire_while_the_server_is_away_are_dropped_later(own_serv
     assert service.http.get(f"/v1/filters/{name}", headers=tokens["t"]).status_code == 200
     server.kill()
     eventually(lambda: "not dropped yet" in service.log.read_text())
-    words = [sys.executable, "-m", "fullbloom", "token", "revoke", "t", "--data", service.folder / "data"]
-    subprocess.run(words, check=True, capture_output=True, timeout=60)
+    run("token", "revoke", "t", "--data", service.folder / "data")
     eventually(lambda: service.http.get("/v1/filters", headers=tokens["t"]).status_code == 401)
     assert "a periodic task failed" not in service.log.read_text()
     server.start()
@@ -230,9 +229,7 @@ def test_the_command_line_accepts_a_cluster_node(nodes, tmp_path):
     full.save(tmp_path / "words.bloom")
 
     def run(*words):
-        return subprocess.run(
-            [sys.executable, "-m", "fullbloom", *map(str, words)], capture_output=True, text=True, timeout=120
-        )
+        return run_command(*words, imports=REDIS)
 
     done = run("redis-load", tmp_path / "words.bloom", url, "words")
     assert (done.returncode, done.stderr) == (0, "")

@@ -9,6 +9,7 @@ import sys
 from contextlib import closing
 
 import pytest
+from commands import SERVICE, run_command
 
 
 def test_a_registry_of_a_newer_version_is_refused_in_one_line(start):
@@ -54,12 +55,7 @@ def test_a_failed_start_is_reported_in_one_line(tmp_path, options, said):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         words = [option.format(taken=taken.getsockname()[1]) for option in options]
         data = [] if "--data" in words else ["--data", str(tmp_path / "data")]
-        ended = subprocess.run(
-            [sys.executable, "-m", "fullbloom", "serve", *data, *words],
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
+        ended = run_command("serve", *data, *words, imports=SERVICE)
     assert ended.returncode == 2, ended.stderr
     assert ended.stderr.count("\n") == 1, ended.stderr
     assert said in ended.stderr

@@ -51,7 +51,6 @@ class Cluster:
             "cluster_enabled": "yes",
             "cluster_node_timeout": 1000,
             "cluster_require_full_coverage": "no",
-            "repl_diskless_sync_delay": 0,
         }
         self.nodes = [Node(folder / str(number), **options) for number in range(2 * masters)]
         try:

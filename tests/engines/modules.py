@@ -38,7 +38,7 @@ class Service(ServiceRunner):
         return int(self.resp.rpartition(":")[2])
 
     def client(self, **options):
-        return redis.Redis(port=self.port, **options)
+        return redis.Redis(port=self.port, **{"retry": servers.quick_retry(), **options})
 
 
 @pytest.fixture(scope="module", params=[*PROGRAMS, *SERVICES])

@@ -29,7 +29,7 @@ pytestmark = needs_redis
 
 
 def test_a_replica_takes_over_under_sentinel(own_server, tmp_path):
-    master = own_server(repl_diskless_sync_delay=0)
+    master = own_server()
     replica = own_server(replicaof=["127.0.0.1", master.port])
     watching = Sentinel(tmp_path / "sentinel", master)
     try:
@@ -53,7 +53,7 @@ def test_a_replica_takes_over_under_sentinel(own_server, tmp_path):
 
 
 def test_keys_missing_on_a_promoted_replica_are_reported(own_server):
-    master = own_server(repl_diskless_sync_delay=0)
+    master = own_server()
     replica = own_server(replicaof=["127.0.0.1", master.port])
     client = master.client()
     f = RedisBloomFilter(client, "f", 200_000)

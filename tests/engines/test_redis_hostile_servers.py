@@ -369,7 +369,7 @@ def test_acks_counts_the_confirmations_of_replicas(own_server, monkeypatch):
 
     monkeypatch.setattr(opening, "_ACKS_TIMEOUT", 200)
     kinds = (RedisBloomFilter, RedisCountingFilter)
-    master = own_server(repl_diskless_sync_delay=0)  # not 5 s for more replicas to come
+    master = own_server()
     client = master.client()
     for kind in kinds:
         there = kind(client, kind.__name__, 10_000, acks=1)

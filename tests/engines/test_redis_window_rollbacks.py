@@ -191,7 +191,7 @@ def test_acks_of_a_window_and_of_a_counting_filter_count_replicas(own_server, mo
     from fullbloom.engines.redis.protocol import open as opening
 
     monkeypatch.setattr(opening, "_ACKS_TIMEOUT", 200)
-    master = own_server(repl_diskless_sync_delay=0)
+    master = own_server()
     client = master.client()
     there = RedisRollingFilter(client, "f", 5000, acks=1, **WINDOW)
     for add in (lambda: there.add("a"), lambda: there.update(KEYS)):

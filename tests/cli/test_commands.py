@@ -331,7 +331,7 @@ def test_the_version_needs_no_argparse(program):
 @pytest.mark.parametrize("needs", [(), ("add",)], ids=["layouts", "structures"])
 def test_plan_stays_within_the_given_memory(needs):
     sizes = [*range(64, 700), 17_777, 999_999]
-    for memory in sizes if LONG else random.sample(sizes, 40):
+    for memory in sizes if LONG else random.sample(sizes, 12):
         for given in ({"items": 100}, {"fpr": 0.01}, {"items": 14_000, "fpr": 0.01}):
             try:
                 rows = choices(**given, memory=memory, needs=needs)

@@ -1,20 +1,23 @@
-"""Run in a process of its own: opens damaged variations of one golden file and does everything with them.
+"""Run in a process of its own: opens damaged variations of golden files and does everything with them.
 
-``python prober.py FILE {payload|params} ROUNDS`` prints one JSON object: how often a variation was opened,
-how many there were, and what went wrong. Memory is limited and every variation has an alarm, so that a hang,
-a crash or an allocation by a lying number ends this process; the last line then names the variation.
+For each line ``FILE {payload|params} ROUNDS`` of its input a fork prints one JSON object: how often a
+variation was opened, how many there were, and what went wrong. Memory is limited and every variation has an
+alarm, so that a hang, a crash or an allocation by a lying number ends the fork; its last line then names the
+variation. After it comes the line ``end`` with the exit code.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import os
 import random
 import resource
 import signal
 import struct
 import sys
 import tempfile
+import traceback
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -240,5 +243,24 @@ def main(golden: str, kind: str, rounds: int) -> None:
     print(json.dumps({"opened": opened, "variations": total, "problems": problems}))
 
 
+def serve() -> None:
+    """Probe in a fork for each line of the input: Python starts and imports once, not for each file."""
+    for line in sys.stdin:
+        golden, kind, rounds = line.rsplit(" ", 2)
+        child = os.fork()
+        if not child:
+            code = 1
+            try:
+                main(golden, kind, int(rounds))
+                code = 0
+            except BaseException:  # noqa: BLE001 - reported, with the exit code
+                traceback.print_exc()
+            finally:
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(code)
+        print("end", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+
+
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+    serve()

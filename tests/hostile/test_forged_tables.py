@@ -6,6 +6,7 @@ import json
 import random
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -41,28 +42,55 @@ def test_fill_and_rate_stay_in_range_for_any_stated_count(seed: int, golden: Pat
 
 
 PROBER = Path(__file__).parent / "prober.py"
+GOLDEN = Path(__file__).parents[1] / "golden"
 
 
-def probe(variant: Variant, kind: str, rounds: int, golden: Path) -> dict[str, int]:
-    """The report of the prober on this row's golden file; fails if it is empty or names a fault."""
-    command = [sys.executable, str(PROBER), str(golden / f"{variant.id}.bloom"), kind, str(rounds)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-    last = done.stdout.strip().rsplit("\n", 1)[-1]
-    assert done.returncode == 0, f"ended by {done.returncode} at {last!r}: {done.stderr[-500:]}"
-    outcome: dict[str, int] = json.loads(last)
-    problems = outcome.pop("problems")
-    assert not problems, "\n".join(problems[:20])  # type: ignore[index]
-    return outcome
+class Prober:
+    """The process that probes golden files, each in a fork of its own."""
+
+    def __init__(self, errors: Path, golden: Path):
+        self._errors, self._golden = errors, golden
+        with errors.open("w") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, str(PROBER)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+
+    def probe(self, variant: Variant, kind: str, rounds: int) -> dict[str, int]:
+        """Return the report on this row's golden file; fail if it is empty or names a fault."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        print(self._golden / f"{variant.id}.bloom", kind, rounds, file=self.process.stdin, flush=True)
+        last = line = ""
+        while not line.startswith("end "):
+            last, line = line.strip(), self.process.stdout.readline()
+            assert line, f"the prober ended at {last!r}: {self._errors.read_text()[-500:]}"
+        assert line == "end 0\n", f"{line.strip()} at {last!r}: {self._errors.read_text()[-500:]}"
+        outcome: dict[str, int] = json.loads(last)
+        problems = outcome.pop("problems")
+        assert not problems, "\n".join(problems[:20])  # type: ignore[index]
+        return outcome
+
+
+@pytest.fixture(scope="module")
+def prober(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prober]:
+    running = Prober(tmp_path_factory.mktemp("prober") / "errors.txt", GOLDEN)
+    yield running
+    running.process.kill()
+    running.process.wait()
 
 
 @for_each("variant", every_variant())
-def test_every_structure_survives_any_cells(variant: Variant, golden: Path) -> None:
-    outcome = probe(variant, "payload", 60 * SCALE, golden)
+def test_every_structure_survives_any_cells(variant: Variant, prober: Prober) -> None:
+    outcome = prober.probe(variant, "payload", 60 * SCALE)
     assert outcome["variations"] >= 60
 
 
 @pytest.mark.long
 @for_each("variant", every_variant())
-def test_every_structure_survives_any_header_parameters(variant: Variant, golden: Path) -> None:
-    outcome = probe(variant, "params", 100 * SCALE, golden)
+def test_every_structure_survives_any_header_parameters(variant: Variant, prober: Prober) -> None:
+    outcome = prober.probe(variant, "params", 100 * SCALE)
     assert 0 < outcome["opened"] < 2 * outcome["variations"], "some lies are harmless, others are refused"

@@ -6,23 +6,20 @@ import subprocess
 import sys
 
 import pytest
-from commands import TABLES, Commands
+from commands import TABLES, fork_for
 
 PROGRAM = [sys.executable, "-m", "fullbloom"]
 
 
-@pytest.fixture(scope="session")
-def commands():
-    instance = Commands(*TABLES)
-    yield instance
-    instance.close()
+#: Words of commands that read tables of records.
+OF_TABLES = {"parquet", "--select", "--format", "--column"}
 
 
 @pytest.fixture(scope="session")
-def fullbloom(commands):
+def fullbloom():
     """Run a command in a fork; with an environment, or a memory to be kept, in a process of its own."""
 
-    def run(*arguments, stdin=b"", check=None, cwd=None, **options):
+    def run(*arguments, stdin=b"", check=None, cwd=None, stdout=None, **options):
         words = [word if isinstance(word, bytes) else str(word) for word in arguments]
         # Python itself reads other variables when it starts.
         variables = options.get("env", os.environ)
@@ -34,9 +31,9 @@ def fullbloom(commands):
                 [*PROGRAM, *words], input=stdin, capture_output=True, timeout=60, cwd=cwd, **options
             )
         else:
-            done = commands.run(
-                words, stdin=stdin, cwd=cwd, variables={name: variables[name] for name in changed}
-            )
+            commands = fork_for(*(TABLES if OF_TABLES.intersection(words) else ()))
+            variables = {name: variables[name] for name in changed}
+            done = commands.run(words, stdin=stdin, cwd=cwd, variables=variables, stdout=stdout)
         assert b"Traceback" not in done.stderr, done.stderr.decode()
         if check is not None:
             assert done.returncode == check, done.stderr.decode()

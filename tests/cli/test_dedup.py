@@ -75,14 +75,16 @@ def test_verify_refuses_input_that_cannot_be_read_twice(fullbloom, refused):
     assert "regular file" in refused(fullbloom("dedup", "--verify", stdin=b"a\n"))
 
 
-def loss(fullbloom, part, *options, check=0):
+def loss(fullbloom, folder, part, *options, check=0):
     """How many more lines ``part`` was expected to lose than it lost, and how many it was expected to.
 
     It ends with repeats: with nothing but new lines no more could be expected than were dropped.
     """
     number = len(part) * 10 // 11
-    data = b"".join(b"%d\n" % i for i in part)
-    done = fullbloom("dedup", *options, "--json", "--no-output", stdin=data, check=check)
+    # A file: what is read of a pipe at once, and so what is lost, differs from run to run.
+    source = folder / "numbers.txt"
+    source.write_bytes(b"".join(b"%d\n" % i for i in part))
+    done = fullbloom("dedup", *options, "--json", "--no-output", source, check=check)
     facts = json.loads(done.stdout)
     return facts["expected_wrongly_dropped"] - (number - facts["lines_out"]), facts[
         "expected_wrongly_dropped"
@@ -94,10 +96,12 @@ def with_repeats(start, stop):
     return [*range(start, stop), *range(start, start + (stop - start) // 10)]
 
 
-def test_the_expected_loss_matches_the_measured_loss(fullbloom):
+def test_the_expected_loss_matches_the_measured_loss(fullbloom, tmp_path):
     n = 20_000
     part, options = with_repeats(0, n), ["--expected", n, "--fpr", "0.05"]
-    off, expected = np.sum([loss(fullbloom, part, *options, "--seed", seed) for seed in range(8)], axis=0)
+    off, expected = np.sum(
+        [loss(fullbloom, tmp_path, part, *options, "--seed", seed) for seed in range(8)], axis=0
+    )
     # Line by line: each is lost with the chance that was expected of it.
     assert abs(off) <= chance(expected)
     assert expected > chance(expected)
@@ -112,10 +116,10 @@ def test_the_expected_loss_matches_the_measured_loss_at_high_loss(fullbloom, tmp
     offs = []
     for seed in range(5):
         seeded, state = [*options, "--seed", seed], ["--state", tmp_path / f"s{seed}"]
-        whole = loss(fullbloom, with_repeats(0, n), *seeded, check=overfull)
+        whole = loss(fullbloom, tmp_path, with_repeats(0, n), *seeded, check=overfull)
         # In two runs with a state: what the first one lost is known to the second.
-        first = loss(fullbloom, with_repeats(0, n // 2), *seeded, *state, check=overfull)
-        second = loss(fullbloom, with_repeats(n // 2, n), *seeded, *state, check=overfull)
+        first = loss(fullbloom, tmp_path, with_repeats(0, n // 2), *seeded, *state, check=overfull)
+        second = loss(fullbloom, tmp_path, with_repeats(n // 2, n), *seeded, *state, check=overfull)
         offs.append([off for off, _ in (whole, first, second)])
     for values in zip(*offs, strict=True):
         mean, bound = scatter_of_mean(values, cases=3)
@@ -126,7 +130,7 @@ KINDS = [row["name"] for row in list_kinds()]
 
 
 @pytest.mark.parametrize("deferred", [True, False], ids=["deferred", "direct"])
-@pytest.mark.parametrize("blocks", [1, 2, 5, 40])
+@pytest.mark.parametrize("blocks", [1, 5, 40])
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_expected_loss_matches_the_measured_loss_in_any_order(kind, blocks, deferred):
     n, off = 4000, []

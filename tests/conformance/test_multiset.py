@@ -373,7 +373,7 @@ def machine_for(variant: Variant) -> Any:
     """The machine of one row, as a runnable test."""
     test: Any = type("Machine", (AgainstACounter,), {"variant": variant}).TestCase
     test.settings = settings(
-        max_examples=25 * SCALE,
+        max_examples=16 * SCALE,
         stateful_step_count=20,
         deadline=None,
         derandomize=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 from pathlib import Path
@@ -95,6 +96,17 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
         if wanted or Path(__file__).parent not in collection_path.parents
         else is_long(collection_path) or None
     )
+
+
+def pytest_collection() -> None:
+    """Collect no garbage while tests are collected: 1 s of 7 in each worker."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was imported out of later collections, each of which would take 0.2 s."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -60,13 +60,16 @@ def text() -> bytes:
     return b"\n".join(lines) + b"\n"
 
 
-def run_piped(program: list[str], *arguments: object, stdin: bytes) -> bytes:
-    """The output of a command in a shell pipe."""
-    command = " ".join([*program, *map(str, arguments)])
-    done = subprocess.run(["bash", "-o", "pipefail", "-c", f"cat | {command} | cat"], input=stdin,
-                          capture_output=True, timeout=60)  # fmt: skip
-    assert done.returncode == 0, done.stderr.decode()
-    return done.stdout
+@pytest.mark.parametrize("kind", ["bloom", "cuckoo"])
+def test_dedup_and_seen_work_in_a_pipe_of_the_shell(program, kind):
+    """Each in a process of its own; all kinds are below, in forks of one."""
+    lines, options = b"a\nb\na\n", f"-q --expected 100 --kind {kind} --fpr {rate_of(kind)}"
+    for command, expected in (("dedup", b"a\nb\n"), ("seen --old-only", b"a\n")):
+        words = f"cat | {' '.join(program)} {command} {options} | cat"
+        done = subprocess.run(
+            ["bash", "-o", "pipefail", "-c", words], input=lines, capture_output=True, timeout=60
+        )
+        assert (done.returncode, done.stdout) == (0, expected), done.stderr.decode()
 
 
 def test_kind_offers_every_row_of_the_registry():
@@ -74,9 +77,9 @@ def test_kind_offers_every_row_of_the_registry():
 
 
 @pytest.mark.parametrize("kind", KEEPING)
-def test_dedup_keeps_the_first_of_each_line(program, exact, text, kind):
+def test_dedup_keeps_the_first_of_each_line(fullbloom, exact, text, kind):
     options = ["-q", "--seed", 1, "--fpr", rate_of(kind), *size_options(kind)]
-    assert_first_of_each(run_piped(program, "dedup", *options, stdin=text), exact(text), kind)
+    assert_first_of_each(fullbloom("dedup", *options, stdin=text, check=0).stdout, exact(text), kind)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KEEPING if not find_kind(kind).is_growing])
@@ -114,28 +117,28 @@ def test_a_state_reopens_as_its_own_class(fullbloom, refused, tmp_path, command,
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_seen_marks_repeated_lines(fullbloom, program, kind):
+def test_seen_marks_repeated_lines(fullbloom, kind):
     options = ["-q", "--fpr", rate_of(kind), *size_options(kind)]
     lines = b"a\nb\r\na\nb\nc"
     assert (
-        run_piped(program, "seen", "--mark", *options, stdin=lines)
+        fullbloom("seen", "--mark", *options, stdin=lines, check=0).stdout
         == b"new\ta\nnew\tb\r\nold\ta\nold\tb\nnew\tc"
     )
-    assert run_piped(program, "seen", "--old-only", *options, stdin=lines) == b"a\nb\n"
+    assert fullbloom("seen", "--old-only", *options, stdin=lines, check=0).stdout == b"a\nb\n"
     assert fullbloom("seen", "--new-only", *options, stdin=lines, check=0).stdout == b"a\nb\r\nc"
 
 
 @pytest.mark.parametrize("kind", KEEPING)
-def test_build_check_and_info_agree(fullbloom, program, text, tmp_path, kind):
+def test_build_check_and_info_agree(fullbloom, text, tmp_path, kind):
     path = tmp_path / "f.bloom"
-    run_piped(
-        program,
+    fullbloom(
         "build",
         path,
         "--fpr",
         rate_of(kind),
         *size_options(kind, "--capacity", 4 * COUNT),
         stdin=text,
+        check=0,
     )
     found = package.open(path, verify="full")
     assert type(found).__name__ == ROWS[kind]["class"]

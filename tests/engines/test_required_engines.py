@@ -18,8 +18,9 @@ MISSING = {
 }
 
 
-@pytest.mark.parametrize("is_required", [True, False])
-@pytest.mark.parametrize("missing", MISSING)
+@pytest.mark.parametrize(
+    ("missing", "is_required"), [*((missing, True) for missing in MISSING), ("psutil", False)]
+)
 def test_a_test_without_its_engine_fails_if_it_must_be_there(tmp_path, missing, is_required):
     file, reason = MISSING[missing]
     pytest.importorskip("pyspark", reason="pyspark is not installed: pip install -r requirements/spark.txt")

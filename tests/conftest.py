@@ -109,6 +109,11 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+def pytest_unconfigure() -> None:
+    """Let the interpreter find it again at its end: DuckDB's classes report leaks otherwise."""
+    gc.unfreeze()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the long tests, and put slow files first."""
     for item in items:

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +26,21 @@ def read(path: str, start: int) -> tuple[bool, int]:
     return bool(bloom.contains_many(keys).all()), int(bloom.contains_many(keys + 10**9).sum())
 
 
+@pytest.fixture(scope="module", params=["fork", "spawn"])
+def pool(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """Two processes that the tests of a method share: a start takes 0.3 s of a processor."""
+    with multiprocessing.get_context(request.param).Pool(2) as running:
+        yield running
+
+
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-@pytest.mark.parametrize("method", ["fork", "spawn"])
 @pytest.mark.parametrize("variant", every_variant("map", "keys", "keeps")[1::4])
-def test_readers_in_other_processes_find_every_key(variant: Variant, method: str, tmp_path: Path) -> None:
+def test_readers_in_other_processes_find_every_key(variant: Variant, pool: Any, tmp_path: Path) -> None:
     bloom = variant.make(COUNT, 0.01)
     bloom.update(np.arange(COUNT))
     path = str(tmp_path / "shared.bloom")
     bloom.save(path)
-    with multiprocessing.get_context(method).Pool(2) as pool:
-        answers = pool.starmap(read, [(path, start) for start in range(0, COUNT, 2000)])
+    answers = pool.starmap(read, [(path, start) for start in range(0, COUNT, 2000)])
     assert all(whole for whole, _ in answers)
     here = [read(path, start) for start in range(0, COUNT, 2000)]
     assert answers == here

@@ -59,7 +59,7 @@ test-all: build $(STAMPS)/docs  ## Run every test, as continuous integration doe
 	@if scripts/web.sh --obtain; then $(MAKE) --no-print-directory $(STAMPS)/web && scripts/check_web.sh; \
 		else echo "test-all: what the pages need cannot be had; the tests in a browser are skipped"; fi
 	@if [[ -f web/dashboard/dist/index.html ]]; then export FULLBLOOM_PAGES=built; fi; \
-		WORKERS=$${WORKERS:-auto} scripts/test.sh
+		WORKERS=$${WORKERS:-$$((3 * $$(nproc) / 2))} scripts/test.sh
 
 test-interpreters: build  ## Run the tests of keys, object reads and threads on each of PYTHONS
 	scripts/interpreters.sh $(PYTHONS)

@@ -2,7 +2,8 @@
 # test.sh [OPTION of pytest...]: both test suites; fails if either does, and ends with the closing lines of both.
 # The Rust tests are compiled while tools are installed, and run beside the Python suite, those of the core as soon as they
 # are compiled. The Python suite runs in WORKERS processes, by default two a core: a third of its time it waits for
-# servers. Files of tests stay together, since their tests share what they set up; tests/conftest.py says which come first.
+# servers; `make test-all` takes three for two cores, since with two a whole run used 53 % of both. Files of tests stay
+# together, since their tests share what they set up; tests/conftest.py says which come first.
 # The dashboard is built at the same time where Node is installed, so that a few tests of it run in a browser. The closing
 # lines say which tests of pages are skipped, and why.
 # PROFILE compiles the Rust tests but for the core's unit tests, and the program that tests/service/resp starts: `test`,

@@ -150,7 +150,7 @@ $(STAMPS)/maturin: requirements/build.txt scripts/setup.sh
 	PYTHON=$(PYTHON) scripts/setup.sh build
 	@mkdir -p $(@D) && touch $@
 
-$(STAMPS)/test: $(STAMPS)/maturin requirements/service.txt requirements/test.txt requirements/formats.txt requirements/redisbloom.txt requirements/browser.txt
+$(STAMPS)/test: $(STAMPS)/maturin requirements/pip.txt requirements/service.txt requirements/test.txt requirements/formats.txt requirements/redisbloom.txt requirements/browser.txt
 	PYTHON=$(PYTHON) scripts/setup.sh test
 	@mkdir -p $(@D) && touch $@
 

@@ -29,6 +29,10 @@ want() {
     fi
 }
 
+# add NAME: installs requirements/NAME.txt. Without bytecode of all modules: tests import a part of them, and Python keeps
+# what it compiles.
+add() { .venv/bin/python -m pip install --quiet --no-compile -r "requirements/$1.txt"; }
+
 # at_least HAVE WANTED: compares dotted versions.
 at_least() { [[ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" == "$2" ]]; }
 
@@ -51,7 +55,7 @@ if [[ ! -x .venv/bin/python ]]; then
     fi
     "$python" -m venv .venv
 fi
-.venv/bin/python -m pip install --quiet -r requirements/build.txt
+add build
 [[ "${1:-tools}" == build ]] && exit
 
 for shell in bash zsh fish; do
@@ -60,13 +64,13 @@ done
 command -v redis-cli >/dev/null || want redis-tools "redis-cli, with which the service is tested,"
 command -v redis-server >/dev/null || want redis-server "redis-server, on which filters in Redis are tested,"
 command -v chromium >/dev/null || want chromium "Chromium, in which the pages are tested,"
-# Without bytecode of all modules: tests import a part of them, and Python keeps what it compiles.
-.venv/bin/python -m pip install --quiet --no-compile -r requirements/test.txt
-.venv/bin/python -m pip install --quiet -r requirements/formats.txt ||
+add pip
+add test
+add formats ||
     echo "setup: other packages of filters cannot be installed, and the tests that read their files are skipped"
-.venv/bin/python -m pip install --quiet -r requirements/redisbloom.txt ||
+add redisbloom ||
     echo "setup: RedisBloom's module has no wheel for this machine, and the tests that load dumps into it are skipped"
-.venv/bin/python -m pip install --quiet -r requirements/browser.txt ||
+add browser ||
     echo "setup: Playwright cannot be installed, and the tests of pages in a browser are skipped"
 [[ "${1:-tools}" == test ]] && exit
 
@@ -74,8 +78,8 @@ command -v chromium >/dev/null || want chromium "Chromium, in which the pages ar
     want postgresql "PostgreSQL, with which the service's registry is tested,"
 
 command -v javac >/dev/null || want default-jdk-headless "javac, with which filters of Spark and Guava are tested,"
-.venv/bin/python -m pip install --quiet -r requirements/pybloomfiltermmap3.txt ||
+add pybloomfiltermmap3 ||
     echo "setup: pybloomfiltermmap3 cannot be built, and the test that reads its files is skipped"
-.venv/bin/python -m pip install --quiet -r requirements/spark.txt ||
+add spark ||
     echo "setup: Spark cannot be installed, and the tests that compare filters with its and Guava's are skipped"
-.venv/bin/python -m pip install --quiet -r requirements/dev.txt
+add dev

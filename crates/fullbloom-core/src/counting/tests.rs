@@ -39,9 +39,9 @@ fn random_operations_give_no_false_negative_and_no_low_count() {
 fn batches_leave_what_single_keys_leave() {
     for (layout, bits) in kinds() {
         let make = || filter(layout, bits, 500);
-        removing(make, 700);
-        counting(make, 700);
-        let many = adding(make, 700);
+        removing(&make, 700);
+        counting(&make, 700);
+        let many = adding(&make, 700);
         let hashes: Vec<u64> = (0..3000).map(hash).chain(many.keys(0..700)).collect();
         let mut found = vec![9; hashes.len()];
         many.reach_hashes(&hashes, 2, &mut found);

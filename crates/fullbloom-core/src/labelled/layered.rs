@@ -257,7 +257,7 @@ mod tests {
                 over += usize::from(depth > count.min(layers));
             }
             assert!(over < 80, "{layers}: {over}");
-            adding(make, 3000);
+            adding(&make, 3000);
         }
     }
 

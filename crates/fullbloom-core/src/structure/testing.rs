@@ -3,14 +3,25 @@
 
 use std::sync::Arc;
 
+use super::declaration::Parameter;
 use super::{CellCounts, Declared, Loadable, Value};
 use crate::cells::Memory;
 use crate::container::{ContainerIndex, Header, Verify};
 use crate::error::{Error, Result};
+use crate::registry::VARIANTS;
 
 /// A well-mixed hash of a counter.
 pub(crate) fn hash(i: u64) -> u64 {
     crate::hash::splitmix::at(0, i)
+}
+
+/// No choice, and each choice among names for one of the parameters.
+pub(crate) fn choices(parameters: &[Parameter]) -> Vec<Vec<(&'static str, &'static str)>> {
+    let kinds = VARIANTS.iter().filter(|row| row.stage).map(|row| ("kind", row.name));
+    let layouts = VARIANTS[0].layouts.iter().map(|&layout| ("layout", layout));
+    let others = [("lattice", "min"), ("lattice", "or"), ("mode", "minimum-selection"), ("mode", "recurring-minimum")];
+    let choices = kinds.chain(layouts).chain(others).filter(|(name, _)| parameters.iter().any(|p| p.name == *name));
+    std::iter::once(vec![]).chain(choices.map(|choice| vec![choice])).collect()
 }
 
 /// The file of the structure.
@@ -31,9 +42,9 @@ pub(crate) fn reload<F: Loadable>(filter: &F) -> F {
 /// The structure, restored from its file after `change` has changed header and cells.
 pub(crate) fn reload_changed<F: Loadable>(
     filter: &F,
-    change: impl FnOnce(&mut Header, &mut Vec<Vec<u8>>),
+    mut change: impl FnMut(&mut Header, &mut Vec<Vec<u8>>),
 ) -> Result<F> {
-    rebuilt(filter, change, |bytes| {
+    rebuilt(filter, &mut change, &|bytes| {
         let mut memory = Memory::zeroed(bytes.len() as u64 / 8)?;
         memory.copy_from_bytes(bytes)?;
         Ok(memory)
@@ -47,13 +58,14 @@ pub(crate) fn map_filter<F: Loadable>(filter: &F) -> F {
         map.copy_from_slice(bytes);
         Memory::from_map(&Arc::new(map.make_read_only().unwrap()), 0, bytes.len() / 8, None)
     };
-    rebuilt(filter, |_, _| {}, map).unwrap()
+    rebuilt(filter, &mut |_, _| {}, &map).unwrap()
 }
 
+/// Compiled once a structure, whatever the change.
 fn rebuilt<F: Loadable>(
     filter: &F,
-    change: impl FnOnce(&mut Header, &mut Vec<Vec<u8>>),
-    memory: impl Fn(&[u8]) -> Result<Memory>,
+    change: &mut dyn FnMut(&mut Header, &mut Vec<Vec<u8>>),
+    memory: &dyn Fn(&[u8]) -> Result<Memory>,
 ) -> Result<F> {
     let (file, sections) = (bytes(filter), filter.container().sections);
     let parsed = ContainerIndex::new(&file, Verify::Full).unwrap();

@@ -107,7 +107,7 @@ mod tests {
     fn batches_and_files_are_the_filter_of_single_adds_and_lies_harm_nobody() {
         for (generations, window) in [(2, None), (3, Some(5.0)), (4, None), (7, None)] {
             let make = || RollingBloomFilter::construct(300, 0.001, generations, window, KeyHasher::seeded(3)).unwrap();
-            let mut filter = adding(make, 2500);
+            let mut filter = adding(&make, 2500);
             assert!(window.is_none() || filter.advance(5.0).is_ok());
             lying(&filter, |_, _, _| true, |mut opened| drop(opened.advance(1e9)));
         }

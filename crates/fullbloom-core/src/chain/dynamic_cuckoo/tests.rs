@@ -191,8 +191,8 @@ fn batches_of_any_size_leave_the_bytes_and_answers_of_single_calls() {
     for plan in plans().into_iter().chain(large) {
         let all = plan.capacity * u64::from(plan.max_stages);
         // Up to what is planned, and past it.
-        removing(|| create(plan), all + all / 8);
-        counting(|| create(plan), all);
+        removing(&|| create(plan), all + all / 8);
+        counting(&|| create(plan), all);
     }
 }
 

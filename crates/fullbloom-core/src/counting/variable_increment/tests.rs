@@ -32,7 +32,7 @@ fn random_operations_give_no_false_negative() {
 #[test]
 fn adding_and_removing_all_leaves_nothing_and_batches_do_what_single_keys_do() {
     for (increments, bits) in KINDS {
-        removing(|| filter(increments, bits, 300), 400);
+        removing(&|| filter(increments, bits, 300), 400);
     }
     for (increments, bits) in [(2, 6), (4, 7), (8, 8)] {
         removing_all(|| filter(increments, bits, 300));

@@ -150,8 +150,8 @@ fn merging_holds_both_and_changes_nothing_when_it_cannot() {
 #[test]
 fn batches_and_files_of_every_shape_are_the_filter_of_single_operations() {
     for shape in shapes() {
-        removing(|| create(shape), shape.slots());
-        counting(|| create(shape), shape.slots() * 3 / 4);
+        removing(&|| create(shape), shape.slots());
+        counting(&|| create(shape), shape.slots() * 3 / 4);
     }
 }
 

@@ -58,7 +58,7 @@ fn the_published_shares_are_passed_on() {
 #[test]
 fn batches_and_files_of_every_width_are_the_filter_of_single_adds_and_lies_harm_nobody() {
     for fpr in RATES {
-        let filter = adding(|| create(2000, fpr), 3000);
+        let filter = adding(&|| create(2000, fpr), 3000);
         let result = [tag::NUM_BINS, tag::REMAINDER_BITS, tag::SPARE_LINES, tag::SPARE_PER_COLUMN];
         lying(&filter, |tag, _, wild| !result.contains(&tag) || (1..177).contains(&wild), drop);
         let used = filter.shape.bins as usize * filter.shape.bin_words() * 8;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # setup.sh build: creates .venv with what compiles the native modules, and nothing else.
-# setup.sh test: adds what `make test` needs. Spark and a package that has to be compiled take 35 of its 100 seconds of
-# processor time and serve a few tests, so that they come with the tools.
+# setup.sh test: adds what `make test` needs, in 22 seconds of processor time. Spark and a package that has to be compiled
+# take 35 and serve a few tests, so that they come with the tools.
 # setup.sh tools: adds everything that all tests and checks need.
 # Installs missing system packages when run by root on a Debian system; otherwise says what is missing.
 set -euo pipefail

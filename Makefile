@@ -53,7 +53,7 @@ serve: build  ## Run the filter service on 127.0.0.1; ARGS are options of `fullb
 	$(BIN)/fullbloom serve $(ARGS)
 
 test: $(STAMPS)/core  ## Run the Rust and the Python test suites, but for the long tests
-	PROFILE=quick scripts/test.sh -m "not long"
+	scripts/test.sh --short
 
 test-all: build $(STAMPS)/docs  ## Run every test, as continuous integration does; builds the pages first where Node can be had
 	@if scripts/web.sh --obtain; then $(MAKE) --no-print-directory $(STAMPS)/web && scripts/check_web.sh; \

@@ -12,7 +12,7 @@ test=(cargo test --locked --package fullbloom-core --lib --test threads --target
 case "$kind" in
 address)
     export ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=0
-    RUSTFLAGS="-Zsanitizer=address" "${test[@]}"
+    RUSTFLAGS="-Zsanitizer=address" "${test[@]}" -- --include-ignored
     RUNS=0 scripts/fuzz.sh container text
     ;;
 thread)
@@ -24,7 +24,7 @@ thread)
         exit 1
     fi
     export TSAN_OPTIONS=halt_on_error=1
-    RUSTFLAGS="-Zsanitizer=thread" "${test[@]}" -Zbuild-std
+    RUSTFLAGS="-Zsanitizer=thread" "${test[@]}" -Zbuild-std -- --include-ignored
     ;;
 *)
     echo "usage: scripts/sanitize.sh address|thread" >&2

@@ -1,21 +1,26 @@
 #!/usr/bin/env bash
-# test.sh [OPTION of pytest...]: both test suites; fails if either does, and ends with the closing lines of both.
+# test.sh [--short] [OPTION of pytest...]: both test suites; fails if either does, and ends with the closing lines of both.
+# --short leaves out the long tests of both, and compiles the core's unit tests without optimisation.
 # The Rust tests are compiled while tools are installed, and run beside the Python suite, those of the core as soon as they
 # are compiled. The Python suite runs in WORKERS processes, by default two a core: a third of its time it waits for
 # servers; `make test-all` takes three for two cores, since with two a whole run used 53 % of both. Files of tests stay
 # together, since their tests share what they set up; tests/conftest.py says which come first.
 # The dashboard is built at the same time where Node is installed, so that a few tests of it run in a browser. The closing
 # lines say which tests of pages are skipped, and why.
-# PROFILE compiles the Rust tests but for the core's unit tests, and the program that tests/service/resp starts: `test`,
-# with checks of arithmetic, is the default; `quick` shares the build of the extensions, which saves 3 minutes of
-# processor time on a first run.
+# PROFILE compiles the other Rust tests, and the program that tests/service/resp starts: see Cargo.toml.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 mkdir -p build
-export PROFILE="${PROFILE:-test}"
+export PROFILE="${PROFILE:-draft}"
+core_options=(--profile test -- --include-ignored)
+if [[ "${1:-}" == --short ]]; then
+    shift
+    set -- -m "not long" "$@"
+    core_options=(--profile "$PROFILE")
+fi
 
-# test_core: the core's unit tests. Nothing else uses what they compile.
-test_core() { cargo test --locked --package fullbloom-core --lib; }
+# test_core [OPTION of cargo test...]: the core's unit tests.
+test_core() { cargo test --locked --package fullbloom-core --lib "$@"; }
 
 # test_rust [OPTION of cargo test...]: the other Rust tests.
 test_rust() {
@@ -29,7 +34,7 @@ trap 'for job in $(jobs -p); do pkill --parent "$job"; kill "$job"; done 2>/dev/
 
 test_rust --no-run >build/test-rust.log 2>&1 &
 compiler=$!
-nice bash -c test_core >build/test-core.log 2>&1 &
+nice bash -c 'test_core "$@"' test_core "${core_options[@]}" >build/test-core.log 2>&1 &
 core=$!
 { [[ -n "${FULLBLOOM_PAGES:-}" ]] || "${MAKE:-make}" --no-print-directory build-dashboard; } >build/test-dashboard.log 2>&1 &
 dashboard=$!

@@ -84,6 +84,7 @@ fn a_batch_leaves_the_bytes_of_one_call_a_pair() {
 }
 
 #[test]
+#[ignore = "long: make test-all runs it"]
 fn removal_and_clearing_leave_the_answers_of_other_owners() {
     let mut random = Random(2);
     let (mut bank, mut model) = (bank(30, 0.02), HashMap::<u64, HashSet<u64>>::new());
@@ -148,6 +149,7 @@ fn least_rate(bank: &mut FilterBank, random: &mut Random, owners: u64, keys: u64
 }
 
 #[test]
+#[ignore = "long: make test-all runs it"]
 fn full_owners_keep_their_rate_and_grown_ones_the_bound() {
     let mut random = Random(3);
     for _ in 0..12 {

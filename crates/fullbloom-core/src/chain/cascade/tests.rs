@@ -63,6 +63,7 @@ fn it_is_as_small_as_the_formula_and_the_same_whatever_the_order() {
 }
 
 #[test]
+#[ignore = "long: make test-all runs it"]
 fn levels_of_any_kind_classify_every_key() {
     assert_eq!(kinds().len(), 11);
     for kind in kinds() {
@@ -114,6 +115,7 @@ fn change(base: &FilterCascade, r: u64, s: u64, changed: u64) -> FilterCascade {
 }
 
 #[test]
+#[ignore = "long: make test-all runs it"]
 fn a_delta_gives_the_other_version_and_is_short() {
     for kind in kinds() {
         let base = build(kind, 10_000, 50_000);

@@ -132,6 +132,7 @@ fn merge(filter: &mut DynamicCuckooFilter, model: &mut Model, random: &mut Split
 /// Random operations against an exact multiset of (fingerprint, pair of buckets): adds, removals in
 /// any order, compacting, merging, saving and loading. No present key is ever missed, every count is exact.
 #[test]
+#[ignore = "long: make test-all runs it"]
 fn the_stages_together_hold_what_an_exact_multiset_holds() {
     for (i, plan) in plans().into_iter().enumerate() {
         let (mut filter, mut model, mut random) = (create(plan), Model::new(), SplitMix(i as u64));
@@ -357,6 +358,7 @@ fn forged_files_are_refused_or_harmless() {
 }
 
 #[test]
+#[ignore = "long: make test-all runs it"]
 fn any_cells_at_all_are_survived() {
     let mut filter = create(plan(30, 5, 4, 8));
     filter.add_hashes(&(0..110).map(mix).collect::<Vec<_>>(), None).unwrap();

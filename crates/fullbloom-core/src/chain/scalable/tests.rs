@@ -42,6 +42,7 @@ fn a_stage_without_room_is_closed_early_and_no_key_is_lost() {
 }
 
 #[test]
+#[ignore = "long: make test-all runs it"]
 fn a_stage_that_cannot_have_its_rate_has_the_least_there_is() {
     for (capacity, fpr, kind, growth, keys) in [
         (100, 1e-4, "prefix", 2.0, 30_000),
@@ -100,6 +101,7 @@ fn files_whose_stages_are_not_as_planned_are_refused() {
 }
 
 #[test]
+#[ignore = "long: make test-all runs it"]
 fn a_filter_of_1024_stages_is_full() {
     let mut filter = create(1, 0.5, "bloom", 1.0);
     let added = filter.add_hashes(&(0..5000).map(mix).collect::<Vec<_>>(), None);

@@ -119,6 +119,7 @@ fn values_change_in_place_and_no_other_does() {
 }
 
 #[test]
+#[ignore = "long: make test-all runs it"]
 fn many_shards_have_slots_of_their_own() {
     let number = 2_300_000;
     for mutable in [false, true] {

@@ -7,6 +7,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from scripts.docsite.accessibility import mend_folder
+from scripts.docsite.navigation import shorten_menus
 
 project = "Fullbloom"
 author = "The Fullbloom authors"
@@ -50,7 +51,8 @@ pygments_dark_style = "a11y-high-contrast-dark"
 
 
 def setup(app: Any) -> None:
-    """Mend the pages after each build."""
+    """Shorten the way to each page's menu, and mend the pages after each build."""
+    shorten_menus(app)
 
     def finish(app: Any, error: Exception | None) -> None:
         if error is None:

@@ -18,15 +18,8 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from web.browser import (
-    CONTRAST,
-    STRUCTURE,
-    Tab,
-    find_axe_violations,
-    find_missing_axe,
-    find_missing_tool,
-    launch,
-)
+from web.axe import Axe
+from web.browser import AXE, Tab, find_missing_axe, find_missing_tool, launch
 
 import fullbloom
 
@@ -156,28 +149,29 @@ def browser():
         yield running
 
 
-def test_no_page_breaks_a_rule_of_accessibility(browser) -> None:
-    """By axe-core: light, dark and on a phone, whose menus differ. The explorer has a test of its own.
-
-    Of the rules, those about contrast alone depend on the theme; they take most of the time.
-    """
+@pytest.fixture
+def tab(browser) -> Iterator[Tab]:
+    """A tab with axe-core in each page."""
     if (missing := find_missing_axe()) is not None:
         pytest.skip(missing)
-    tab, found = Tab(browser, ""), []
-    page = tab.page
+    one = Tab(browser, "")
+    one.context.add_init_script(path=AXE)
+    yield one
+    one.close()
+
+
+def test_no_page_breaks_a_rule_of_accessibility_or_is_wider_than_a_phone(tab: Tab) -> None:
+    """By axe-core: light, dark and on a phone, whose menus differ. The explorer has a test of its own."""
+    axe, found, wide = Axe(), [], []
     for path in pages():
-        if "explorer" in path.relative_to(HTML).parts:
-            continue
-        page.emulate_media(color_scheme="light")
-        page.set_viewport_size({"width": 1280, "height": 900})
-        page.goto(path.as_uri())
-        wrong = find_axe_violations(page)
-        page.emulate_media(color_scheme="dark")
-        wrong += find_axe_violations(page, CONTRAST)
+        name, page = path.relative_to(HTML), tab.page
         page.set_viewport_size({"width": 360, "height": 900})
-        wrong += find_axe_violations(page, STRUCTURE)
-        found += [f"{path.relative_to(HTML)}: {line}" for line in wrong]
-    tab.close()
+        page.goto(path.as_uri())
+        if (width := page.evaluate("document.documentElement.scrollWidth")) > 360:
+            wide.append((str(name), width))
+        if "explorer" not in name.parts:
+            found += [f"{name}: {line}" for line in axe.find_violations(page)]
+    assert wide == []
     assert found == []
 
 
@@ -192,38 +186,54 @@ def address() -> Iterator[str]:
     server.server_close()
 
 
+#: What the page does with each query; it shows no excerpts, for which it would load all pages that it finds.
+SEARCH = """
+async (names) => {
+  DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
+  const found = [], results = document.getElementById("search-results");
+  for (const name of names) {
+    results.replaceChildren();
+    Search.performSearch(name);
+    while (!/found|Search finished/.test(Search.status.innerText))
+      await new Promise((next) => setTimeout(next, 5));
+    found.push([...results.querySelectorAll("ul.search a")].map((one) => one.getAttribute("href")));
+  }
+  return found;
+}
+"""
+
+
 def test_every_public_name_is_found_by_who_types_it(browser, address: str) -> None:
-    """In the built search, in a browser that reaches no other host."""
-    tab, outside, missing = Tab(browser, address), [], []
+    """In the built search, in a browser that reaches no other host.
+
+    Two names are typed, on the first page and on that of the results; the others are given to the function to
+    which the page of results gives what was typed.
+    """
+    tab, outside, names = Tab(browser, address), [], list(fullbloom.__all__)
     tab.context.route(
         lambda url: not url.startswith(address),
         lambda route: (outside.append(route.request.url), route.abort()),
     )
-    page = tab.open("index.html")
-    for name in fullbloom.__all__:
+    page, found = tab.open("index.html"), []
+    for name in names[:2]:
         page.locator("input[name=q]").first.fill(name)
         page.keyboard.press("Enter")
         page.wait_for_url(re.compile(rf"q={re.escape(name)}(?:&|$)"))
         page.wait_for_function(
             "() => /found|Search finished/.test(document.querySelector('.search-summary')?.innerText)"
         )
-        links = page.locator("ul.search a").evaluate_all("all => all.map((one) => one.getAttribute('href'))")
-        if not any(link.startswith("reference/api/") for link in links):
-            missing.append((name, links[:3]))
+        found.append(
+            page.locator("ul.search a").evaluate_all("all => all.map((one) => one.getAttribute('href'))")
+        )
+    found += page.evaluate(SEARCH, names[2:])
     tab.close()
+    missing = [
+        (name, links[:3])
+        for name, links in zip(names, found, strict=True)
+        if not any(link.startswith("reference/api/") for link in links)
+    ]
     assert missing == []
     assert outside == []
-
-
-def test_no_page_is_wider_than_a_phone(browser) -> None:
-    tab, wide = Tab(browser, "", width=360), []
-    for path in pages():
-        tab.page.goto(path.as_uri())
-        width = tab.page.evaluate("document.documentElement.scrollWidth")
-        if width > 360:
-            wide.append((str(path.relative_to(HTML)), width))
-    tab.close()
-    assert wide == []
 
 
 def test_no_comment_for_the_site_is_left() -> None:

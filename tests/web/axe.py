@@ -40,6 +40,17 @@ _REMOVE_TEXT = """
 """
 
 
+#: Waits until all transitions have ended, such as those to the colours of another theme.
+_SETTLE = """
+async () => {
+  await new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next)));
+  const isFinite = (one) => one.effect.getComputedTiming().endTime !== Infinity;
+  const running = document.getAnimations().filter(isFinite);
+  await Promise.allSettled(running.map((one) => one.finished));
+}
+"""
+
+
 class Axe:
     """Tests pages one after the other; a style that passed on one page is not tested on the next."""
 
@@ -54,6 +65,15 @@ class Axe:
         violations, passed = page.evaluate(_FIND_COLOURS, self.passed)
         self.passed += passed
         return violations
+
+    def find_violations_in_themes(self, page: Any) -> list[str]:
+        """Return the rules that an open page breaks at its width, in both themes."""
+        violations = []
+        for theme in ("dark", "light"):
+            page.emulate_media(color_scheme=theme)
+            page.evaluate(_SETTLE)
+            violations += [f"{theme}: {line}" for line in self.find_colours(page)]
+        return violations + find_axe_violations(page, STRUCTURE)
 
     def find_violations(self, page: Any) -> list[str]:
         """Return the rules that an open page breaks: on a screen in both themes, and on a phone.

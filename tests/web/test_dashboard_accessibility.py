@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from web.browser import find_axe_violations
+from web.axe import Axe
 from web.dashboard import VIEWS, encode_json, expect, find_tile
 from web.faulty_proxy import FaultyProxy, respond
 
@@ -197,8 +197,14 @@ STATES = {
 }
 
 
+@pytest.fixture(scope="module")
+def axe():
+    """The states share their styles."""
+    return Axe()
+
+
 @pytest.mark.parametrize("state", STATES)
-def test_every_state_passes_all_accessibility_rules(new_tab, filled_proxy, state):
+def test_every_state_passes_all_accessibility_rules(new_tab, filled_proxy, axe, state):
     address, fault, act = STATES[state]
     tab = new_tab(filled_proxy.url)
     filled_proxy.fault = fault
@@ -209,10 +215,7 @@ def test_every_state_passes_all_accessibility_rules(new_tab, filled_proxy, state
     found = []
     for width in (1280, 360):
         page.set_viewport_size({"width": width, "height": 900})
-        for theme in ("light", "dark"):
-            page.emulate_media(color_scheme=theme)
-            page.wait_for_timeout(300)
-            found += [(width, theme, line) for line in find_axe_violations(page)]
+        found += [(width, line) for line in axe.find_violations_in_themes(page)]
         if page.evaluate("document.documentElement.scrollWidth") > width:
             found.append((width, "the page scrolls sideways"))
     assert found == []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support import SECRET
-from web.browser import find_axe_violations
+from web.axe import Axe
 from web.explorer_page import SCENES, drop
 
 import fullbloom
@@ -37,12 +37,17 @@ def width(request: pytest.FixtureRequest) -> int:
     return int(request.param)
 
 
-@pytest.fixture(params=["light", "dark"])
-def view(browser: Browser, request: pytest.FixtureRequest, width: int) -> Page:
-    """A page in this theme whose policy lets axe-core run."""
+@pytest.fixture(scope="module")
+def axe() -> Axe:
+    """The scenes share their styles."""
+    return Axe()
+
+
+@pytest.fixture
+def view(browser: Browser, width: int) -> Page:
+    """A page whose policy lets axe-core run."""
     context = browser.new_context(
         viewport={"width": width, "height": 900},
-        color_scheme=request.param,
         reduced_motion="reduce",
         bypass_csp=True,
     )
@@ -50,19 +55,18 @@ def view(browser: Browser, request: pytest.FixtureRequest, width: int) -> Page:
     context.close()
 
 
-def test_every_scene_passes_all_accessibility_rules(view: Page, address: str) -> None:
+def test_every_scene_passes_all_accessibility_rules(view: Page, address: str, axe: Axe) -> None:
     found = []
     for scene in VIEWS:
         name = scene.partition("?")[0]
         view.goto(f"{address}#{scene}")
         view.wait_for_selector(f'main[data-scene="{name}"][data-ready="true"] .attempt')
-        view.wait_for_timeout(200)
-        found += [(scene, line) for line in find_axe_violations(view)]
+        found += [(scene, line) for line in axe.find_violations_in_themes(view)]
     assert not found, "\n".join(map(str, found))
 
 
 def test_every_state_of_an_opened_file_passes_all_accessibility_rules(
-    view: Page, address: str, tmp_path: Path
+    view: Page, address: str, axe: Axe, tmp_path: Path
 ) -> None:
     fullbloom.CountingBloomFilter(100).save(tmp_path / "good.bloom")
     fullbloom.BloomFilter(100, secret=SECRET).save(tmp_path / "keyed.bloom")
@@ -71,8 +75,7 @@ def test_every_state_of_an_opened_file_passes_all_accessibility_rules(
     found = []
 
     def check(state: str) -> None:
-        view.wait_for_timeout(200)
-        found.extend((state, line) for line in find_axe_violations(view))
+        found.extend((state, line) for line in axe.find_violations_in_themes(view))
 
     drop(view, tmp_path / "no filter.txt")
     view.wait_for_selector(".trouble")
@@ -98,10 +101,9 @@ def test_every_state_of_an_opened_file_passes_all_accessibility_rules(
 
 
 @pytest.mark.parametrize("scene", ["rate", "words"])
-def test_load_failures_pass_all_accessibility_rules(view: Page, address: str, scene: str) -> None:
+def test_load_failures_pass_all_accessibility_rules(view: Page, address: str, axe: Axe, scene: str) -> None:
     what = "**/measure.worker*.js" if scene == "rate" else "**/*.wasm"
     view.context.route(what, lambda route: route.abort())
     view.goto(f"{address}#{scene}")
     view.wait_for_selector(".trouble[role=alert]")
-    view.wait_for_timeout(200)
-    assert find_axe_violations(view) == []
+    assert axe.find_violations_in_themes(view) == []

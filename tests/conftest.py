@@ -59,7 +59,6 @@ LONG = (
     "service/test_redis_backend_failures.py",
     "service/test_responsiveness.py",
     "service/test_strangers.py",
-    "service/test_waiting.py",
     "statistical/filters",
     "typing/test_types.py",
 )

@@ -248,6 +248,7 @@ def _render_callable(name: str, value: Any, kind: str) -> str:
 
 def _unquote(signature: str) -> str:
     plain = re.sub(r"ForwardRef\((\w+)\)", r"\1", signature.replace("'", ""))
+    plain = re.sub(r"<(?:built-in )?function ([\w.]+)(?: at 0x[0-9a-f]+)?>", r"\1", plain)
     return plain.replace("<factory>", "...").replace("collections.abc.", "")
 
 

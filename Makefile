@@ -32,7 +32,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests start a thousand interpreters. Without bytecode each of them compiles what it imports.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup build build-test build-dashboard demo serve test test-all test-interpreters test-free-threaded test-durability test-engines test-formats test-rivals fuzz asan tsan check bench figures docs docs-check docs-serve screenshots stubs \
+.PHONY: help setup build build-test build-dashboard build-pages demo serve test test-all test-interpreters test-free-threaded test-durability test-engines test-formats test-rivals fuzz asan tsan check bench figures docs docs-check docs-serve screenshots stubs \
 	format web wheels sources clean
 
 help:  ## Show this list
@@ -46,6 +46,10 @@ build-test: $(STAMPS)/test $(STAMPS)/core $(STAMPS)/server
 
 build-dashboard: $(STAMPS)/dashboard
 
+build-pages:
+	@if scripts/web.sh --obtain; then $(MAKE) --no-print-directory $(STAMPS)/web && scripts/check_web.sh; \
+		else echo "test-all: what the pages need cannot be had; the tests in a browser are skipped"; fi
+
 demo: $(STAMPS)/core  ## Do the main job on real input and print a table
 	$(BIN)/python examples/demo.py
 
@@ -55,11 +59,8 @@ serve: build  ## Run the filter service on 127.0.0.1; ARGS are options of `fullb
 test: $(STAMPS)/core  ## Run the Rust and the Python test suites, but for the long tests
 	scripts/test.sh --short
 
-test-all: build $(STAMPS)/docs  ## Run every test, as continuous integration does; builds the pages first where Node can be had
-	@if scripts/web.sh --obtain; then $(MAKE) --no-print-directory $(STAMPS)/web && scripts/check_web.sh; \
-		else echo "test-all: what the pages need cannot be had; the tests in a browser are skipped"; fi
-	@if [[ -f web/dashboard/dist/index.html ]]; then export FULLBLOOM_PAGES=built; fi; \
-		WORKERS=$${WORKERS:-$$((3 * $$(nproc) / 2))} scripts/test.sh
+test-all: build $(STAMPS)/docs  ## Run every test, as continuous integration does; builds the pages too where Node can be had
+	scripts/test.sh
 
 test-interpreters: build  ## Run the tests of keys, object reads and threads on each of PYTHONS
 	scripts/interpreters.sh $(PYTHONS)

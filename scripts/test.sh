@@ -1,22 +1,22 @@
 #!/usr/bin/env bash
 # test.sh [--short] [OPTION of pytest...]: both test suites; fails if either does, and ends with the closing lines of both.
-# --short leaves out the long tests of both, and compiles the core's unit tests without optimisation.
-# The Rust tests are compiled while tools are installed, and run beside the Python suite, those of the core as soon as they
-# are compiled. The Python suite runs in WORKERS processes, by default two a core: a third of its time it waits for
-# servers; `make test-all` takes three for two cores, since with two a whole run used 53 % of both. Files of tests stay
-# together, since their tests share what they set up; tests/conftest.py says which come first.
-# The dashboard is built at the same time where Node is installed, so that a few tests of it run in a browser. The closing
-# lines say which tests of pages are skipped, and why.
+# --short leaves out the long tests of both, compiles the core's unit tests without optimisation, and builds the dashboard
+# alone, where Node is installed. Else all pages are built where Node can be had, and tested in a browser; the closing
+# lines say which are not, and why.
+# Rust tests and pages are compiled while tools are installed. The Rust tests run beside the Python suite, those of the core
+# as soon as they are compiled. The Python suite runs in WORKERS processes, by default two a core, since a third of its
+# time it waits for servers. For long tests it is three for two cores: with two a whole run used 53 % of both. Files of
+# tests stay together, since their tests share what they set up; tests/conftest.py says which come first.
 # PROFILE compiles the other Rust tests, and the program that tests/service/resp starts: see Cargo.toml.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 mkdir -p build
 export PROFILE="${PROFILE:-draft}"
-core_options=(--profile test -- --include-ignored)
+core_options=(--profile test -- --include-ignored) pages=build-pages workers=$((3 * $(nproc) / 2))
 if [[ "${1:-}" == --short ]]; then
     shift
     set -- -m "not long" "$@"
-    core_options=(--profile "$PROFILE")
+    core_options=(--profile "$PROFILE") pages=build-dashboard workers=$((2 * $(nproc)))
 fi
 
 # test_core [OPTION of cargo test...]: the core's unit tests.
@@ -36,8 +36,8 @@ test_rust --no-run >build/test-rust.log 2>&1 &
 compiler=$!
 nice bash -c 'test_core "$@"' test_core "${core_options[@]}" >build/test-core.log 2>&1 &
 core=$!
-{ [[ -n "${FULLBLOOM_PAGES:-}" ]] || "${MAKE:-make}" --no-print-directory build-dashboard; } >build/test-dashboard.log 2>&1 &
-dashboard=$!
+"${MAKE:-make}" --no-print-directory "$pages" >build/test-pages.log 2>&1 &
+builder=$!
 "${MAKE:-make}" --no-print-directory build-test || exit
 # Each worker would rewrite the assertions of all tests: on a first run one process does it for them.
 [[ -d tests/__pycache__ ]] || .venv/bin/python -m pytest --collect-only --quiet "$@" >/dev/null
@@ -46,10 +46,18 @@ if ! wait "$compiler"; then
     exit 1
 fi
 
-wait "$dashboard" || grep -v '^make' build/test-dashboard.log
+if [[ "$pages" == build-dashboard ]]; then
+    wait "$builder" || grep -v '^make' build/test-pages.log
+elif wait "$builder"; then
+    grep '^test-all:' build/test-pages.log
+    [[ ! -f web/dashboard/dist/index.html ]] || export FULLBLOOM_PAGES=built
+else
+    cat build/test-pages.log
+    exit 1
+fi
 nice bash -c test_rust >build/test-rust.log 2>&1 &
 tests=$!
-.venv/bin/python -m pytest --numprocesses "${WORKERS:-$((2 * $(nproc)))}" --dist loadfile --no-loadscope-reorder "$@" 2>&1 | tee build/test-python.log
+.venv/bin/python -m pytest --numprocesses "${WORKERS:-$workers}" --dist loadfile --no-loadscope-reorder "$@" 2>&1 | tee build/test-python.log
 python=${PIPESTATUS[0]}
 wait "$core"
 rust=$?

@@ -69,6 +69,7 @@ def test_without_the_mark():
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "workers", [(), ("-p", "xdist", "-n", "2", "--dist", "loadfile")], ids=["alone", "workers"]
 )

@@ -107,6 +107,7 @@ def test_the_expected_loss_matches_the_measured_loss(fullbloom, tmp_path):
     assert expected > chance(expected)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("options", [["45000", "--fpr", "1e-4"], ["300000", "--fpr", "0.3"]])
 @pytest.mark.parametrize("layout", ["blocked", "classic"])
 def test_the_expected_loss_matches_the_measured_loss_at_high_loss(fullbloom, tmp_path, options, layout):

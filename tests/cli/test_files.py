@@ -129,6 +129,7 @@ def test_a_filter_is_written_to_a_named_pipe(fullbloom, program, tmp_path, write
     fullbloom("check", tmp_path / "copy", "-q", stdin=b"a\n", check=0)
 
 
+@pytest.mark.long
 def test_a_pipe_without_a_reader_is_named_and_ctrl_c_ends_the_wait(program, tmp_path, write_filter):
     os.mkfifo(tmp_path / "pipe")
     command, source = write_filter

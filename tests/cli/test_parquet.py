@@ -188,6 +188,7 @@ def test_a_truncated_file_is_refused_in_one_line_and_leaves_no_output(
         assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("words", "result"),
     [

@@ -89,6 +89,7 @@ def table_of(draw, rows):
     return text, keyed
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("options", [[], ["--threads", "2"], ["--threads", "3", "--verify"]])
 @pytest.mark.parametrize("keep", ["first", "last"])
 def test_a_large_table_is_read_as_python_reads_it(fullbloom, tmp_path, options, keep):

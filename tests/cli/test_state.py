@@ -340,6 +340,7 @@ def test_buffered_lines_are_in_no_saved_state(program, tmp_path):
     assert not (tmp_path / "s").exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("memory", [[], ["--memory", "64M"]], ids=["free", "within-memory"])
 @pytest.mark.parametrize("command", ["dedup", "seen"])
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o664])
@@ -391,6 +392,7 @@ def test_the_working_copy_of_a_killed_run_is_removed_by_the_next(fullbloom, prog
     assert [path.name for path in tmp_path.iterdir()] == ["s"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "other"), [("s", "s.2024"), ("s", "s.0123456789ab"), ("[s]*", "s"), ("?", "s")]
 )

@@ -136,6 +136,7 @@ PEERS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("code", "result"), PEERS.values(), ids=PEERS)
 def test_a_peer_that_sends_nonsense_is_reported_in_one_line(fullbloom, refused, tmp_path, code, result):
     (tmp_path / "f").write_bytes(b"a\nb\n")

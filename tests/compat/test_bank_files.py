@@ -45,6 +45,7 @@ def test_every_golden_file_is_tested():
     assert {path.stem for path in GOLDEN.glob("*.bloom")} == set(BANKS)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["bank", "bank-keyed"])
 def test_every_flipped_byte_is_found(name, tmp_path):
     golden, draw = (GOLDEN / f"{name}.bloom").read_bytes(), random.Random(1)
@@ -80,6 +81,7 @@ def forge(data: bytes, at: int, value: bytes) -> bytes:
     return bytes(forged)
 
 
+@pytest.mark.long
 def test_forged_files_are_refused_or_answer(tmp_path):
     golden, draw, path = (GOLDEN / "bank.bloom").read_bytes(), random.Random(2), tmp_path / "bank"
     params = int.from_bytes(golden[44:46], "little")

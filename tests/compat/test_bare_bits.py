@@ -27,6 +27,7 @@ def clipped(name: str, num_hashes: int) -> int:
     return min(num_hashes, MOST.get(name, num_hashes))
 
 
+@pytest.mark.long
 @for_each("name", rules.BARE)
 @for_each(("num_bits", "num_hashes"), SHAPES)
 def test_a_programs_bits_are_read_and_written_in_both_orders(
@@ -99,6 +100,7 @@ def test_programs_in_go_set_the_same_bits(tmp_path: Path) -> None:
             assert own.to_foreign() == theirs, (name, num_bits, k)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(
     not shutil.which("javac"), reason="needs a Java development kit (Debian package default-jdk-headless)"
 )

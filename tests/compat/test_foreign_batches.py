@@ -112,6 +112,7 @@ def to_list(answers: Any) -> list[Any]:
     return list(answers.to_pylist() if isinstance(answers, pa.Array) else answers.tolist())
 
 
+@pytest.mark.long
 def test_any_number_of_threads_gives_the_same_answers_and_bits() -> None:
     for bloom, keys, can_add in make_filters():
         wanted = to_list(bloom.contains_many(keys))

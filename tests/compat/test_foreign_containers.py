@@ -43,6 +43,7 @@ def repaired(data: bytearray) -> bytes:
     return bytes(data)
 
 
+@pytest.mark.long
 @for_each("name", FILTERS)
 def test_headers_that_lie_are_refused(name: str) -> None:
     stored = (GOLDEN / f"{name}.bloom").read_bytes()

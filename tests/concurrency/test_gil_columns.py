@@ -62,6 +62,7 @@ COLUMNS: dict[str, Callable[[], object]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::fullbloom.CapacityWarning")
 @pytest.mark.parametrize("column", COLUMNS)
 @pytest.mark.timed

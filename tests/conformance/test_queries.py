@@ -226,6 +226,7 @@ QUERIES = [
 ]
 
 
+@pytest.mark.long
 @for_each(("query", "expected"), QUERIES, ids=[query for query, _ in QUERIES])
 def test_relations_of_duckdb_are_read(query: str, expected: list[Any]) -> None:
     duckdb = pytest.importorskip("duckdb", reason="needs DuckDB (pip install duckdb)")

@@ -22,6 +22,7 @@ SIZED = {
 }  # fmt: skip
 
 
+@pytest.mark.long
 @for_each("variant", EVERY)
 @for_each("options", [{"seed": 9}, {"secret": SECRET, "seed": 4}])
 def test_regenerate_keeps_parameters_and_hash(variant: Variant, options: dict[str, Any]) -> None:

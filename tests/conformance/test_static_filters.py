@@ -27,6 +27,7 @@ def build_bytes(name: str, keys: Any, **options: Any) -> bytes:
     return instance.build(keys, *values, **options).to_bytes()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", STATIC_ROWS)
 def test_static_bytes_do_not_depend_on_threads_order_or_repetitions(name: str) -> None:
     keys = np.arange(NUMBER, dtype=np.int64)

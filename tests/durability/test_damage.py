@@ -39,6 +39,7 @@ def spoiled(tmp_path: Path) -> Path:
     return tmp_path / "filter.bloom"
 
 
+@pytest.mark.long
 @for_each("variant", every_variant())
 def test_copies_and_files_of_a_damaged_filter_are_refused(variant: Variant, tmp_path: Path) -> None:
     path = tmp_path / "filter.bloom"

@@ -67,6 +67,7 @@ def test_opening_reads_one_whole_file(replaced: Any) -> None:
     assert len(classes) == 2
 
 
+@pytest.mark.long
 def test_opening_for_writing_reads_one_whole_file(replaced: Any) -> None:
     path = replaced(0, 2)
     for turn in range(2000 * SCALE):

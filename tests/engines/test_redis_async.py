@@ -184,6 +184,7 @@ def test_cancelled_batches_leave_no_late_replies(server, name):
     run(main, server)
 
 
+@pytest.mark.long
 @pytest.mark.timed
 def test_every_task_gets_its_own_error_of_the_package(own_server):
     server = own_server()

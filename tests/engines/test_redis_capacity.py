@@ -127,6 +127,7 @@ def test_a_filter_in_memory_warns_once(way):
     assert warned(WAYS[way], here, keys(2 * CAPACITY, 3 * CAPACITY)) == []
 
 
+@pytest.mark.long
 def test_a_filter_on_a_server_warns_once(surface, add, name):
     there = surface.open(name, CAPACITY, FPR, seed=5)
     assert warned(add, there, keys(0, CAPACITY)) == []
@@ -142,6 +143,7 @@ def test_a_filter_on_a_server_warns_once(surface, add, name):
     assert other.over_capacity
 
 
+@pytest.mark.long
 def test_a_cleared_filter_is_not_over_capacity(surface, add, name):
     there = surface.open(name, CAPACITY, FPR, seed=5)
     assert warned(add, there, keys(0, 2 * CAPACITY)) == [__file__]

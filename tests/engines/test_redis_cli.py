@@ -50,6 +50,7 @@ def test_redis_save_and_redis_load_round_trip_a_filter(server, client, file, tmp
     assert "about" in run("redis-save", url, "words", saved).stdout
 
 
+@pytest.mark.long
 def test_errors_are_one_line_and_show_no_password(own_server, file, tmp_path):
     server = own_server(requirepass="right-password")
     plain = f"redis://127.0.0.1:{server.port}/0"

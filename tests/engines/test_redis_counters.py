@@ -19,6 +19,7 @@ from fullbloom.errors import EngineNameTaken, EngineUnavailable, FilterLost
 pytestmark = needs_redis
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("bits", [2, 4, 8])
 @pytest.mark.parametrize(("secret", "shards"), [(None, 1), (bytes(range(16)), 1), (None, 3)])
 def test_counters_equal_those_of_memory(client, name, bits, secret, shards):

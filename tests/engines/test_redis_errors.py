@@ -133,6 +133,7 @@ def test_a_thousand_interleavings_of_two_different_creations_leave_one_filter(cl
     assert min(won) > 300
 
 
+@pytest.mark.long
 def test_interleavings_of_equal_creations_leave_one_filter(client):
     draw, transport = random.Random(16), Transport(client, "f")
     for _ in range(200):
@@ -174,6 +175,7 @@ class StallingProxy:
             one.close()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("passed", [0, 40, 30_000])
 @pytest.mark.timed
 def test_a_stalled_reply_times_out_and_no_later_reply_is_mismatched(server, passed):
@@ -209,6 +211,7 @@ def test_a_stalled_reply_times_out_and_no_later_reply_is_mismatched(server, pass
         proxy.close()
 
 
+@pytest.mark.long
 def test_a_server_that_is_loading_is_reported_or_awaited(own_server):
     server = own_server()
     client = server.client()

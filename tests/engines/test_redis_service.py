@@ -50,6 +50,7 @@ def test_a_durable_service_reports_no_loss_after_a_kill(service, options):
     assert result.keys_checked == 4096
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("options", SERVICES.values(), ids=SERVICES)
 def test_a_service_restored_from_an_old_copy_reports_the_lost_keys(service, options):
     running = service(*options)

@@ -95,6 +95,7 @@ def test_an_expired_filter_is_empty_and_the_next_add_recreates_it(client):
     assert len(moments(client)) <= 1
 
 
+@pytest.mark.long
 def test_every_change_of_an_expired_filter_restarts_its_ttl(client):
     full = BloomFilter(1000, layout="blocked")
     full.update(KEYS)
@@ -273,6 +274,7 @@ def test_ttls_work_where_scripts_are_forbidden(client, own_server):
     assert client.ttl(g._storage.names.bits[0]) == -1
 
 
+@pytest.mark.long
 def test_a_filter_on_a_cluster_expires_node_by_node(cluster):
     client = cluster.client()
     client.flushall()

@@ -134,6 +134,7 @@ def test_a_generation_begun_again_after_its_loss_is_lost_to_every_client(client,
     assert all(open_().contains_many(KEYS))
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("every_add")
 def test_changes_by_other_clients_of_a_window_are_not_mistaken_for_a_rollback(server, client, name):
     there = RedisRollingFilter(client, name, 50_000, 1e-6, window=1.0, generations=3, shards=2)

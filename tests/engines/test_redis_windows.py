@@ -353,6 +353,7 @@ def test_a_window_of_many_strings_takes_few_connections(server, name):
     assert asyncio.run(main())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shards", [1, 4])
 def test_adding_to_a_window_shorter_than_a_round_trip_is_one_error(client, name, shards):
     filter_ = RedisRollingFilter(client, name, 1000, window=0.1, generations=16, shards=shards)

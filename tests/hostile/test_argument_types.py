@@ -181,6 +181,7 @@ def example(owner: str) -> Any:
     return variant.make(100, **options)
 
 
+@pytest.mark.long
 @for_each("argument", arguments())
 def test_a_wrong_type_is_refused_by_the_name_of_the_argument(argument: Argument) -> None:
     for value in argument.wrong:

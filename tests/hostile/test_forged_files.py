@@ -42,6 +42,7 @@ def write_pickle(_: Variant, found: Any, __: Path) -> bytes:
     return found.__reduce__()[1][0]  # type: ignore[no-any-return]
 
 
+@pytest.mark.long
 @for_each("variant", every_variant())
 def test_a_forged_file_that_opens_is_saved_as_one_that_opens(variant: Variant, tmp_path: Path) -> None:
     """Counts above all: a table that holds more than is stated of it would save what full loading refuses."""
@@ -193,6 +194,7 @@ def test_the_rate_of_a_growing_filter_with_a_full_stage_is_a_rate(kind: str, tmp
             assert 0.0 <= found.info()["fpr"] <= 1.0
 
 
+@pytest.mark.long
 @for_each("variant", every_variant("keys"))
 def test_a_regenerated_filter_is_no_larger_than_its_file_allows(variant: Variant, tmp_path: Path) -> None:
     """512 bytes that say that they are for 2^27 keys made a filter of 137 MB, under a bound of 4096 bytes."""

@@ -75,6 +75,7 @@ def test_a_stage_is_as_large_as_honest_parameters_say_and_max_bytes_bounds_it(ki
         assert instance.nbytes < 64 * 1024 * len(data)
 
 
+@pytest.mark.long
 @for_each("kind", fullbloom.ScalableBloomFilter.kinds())
 def test_rates_near_one_allocate_no_large_stage(kind: str, tmp_path: Path) -> None:
     """Today 384 bytes that state millions of keys at 0.9999 take 6.4 GB with the next one."""
@@ -290,6 +291,7 @@ def test_a_valid_quotient_filter_is_accepted() -> None:
         assert fullbloom.loads(instance.to_bytes()) == instance
 
 
+@pytest.mark.long
 @for_each("variant", every_variant())
 def test_forged_cells_give_rates_and_counts_in_range(variant: Variant, tmp_path: Path) -> None:
     """Rates stay between 0 and 1 and estimates are not negative, for any cells."""

@@ -19,6 +19,7 @@ import fullbloom
 COUNTS = sorted({sign + value for sign in (-1, 0, 1) for value in (2**i for i in range(65))} - {-1})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(4 * SCALE))
 def test_fill_and_rate_stay_in_range_for_any_stated_count(seed: int, golden: Path, tmp_path: Path) -> None:
     """Whatever number of keys a file tells, what is opened tells a fill and a rate of at most 1."""
@@ -83,6 +84,7 @@ def prober(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prober]:
     running.process.wait()
 
 
+@pytest.mark.long
 @for_each("variant", every_variant())
 def test_every_structure_survives_any_cells(variant: Variant, prober: Prober) -> None:
     outcome = prober.probe(variant, "payload", 60 * SCALE)

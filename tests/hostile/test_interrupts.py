@@ -103,6 +103,7 @@ def make_small(name: str) -> Any:
     return instance
 
 
+@pytest.mark.long
 @pytest.mark.timed
 def test_every_method_returns_or_handles_a_signal_for_any_count() -> None:
     """Without ``FULLBLOOM_LONG`` those that count, and one of each way to add."""

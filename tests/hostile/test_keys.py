@@ -125,6 +125,7 @@ Scalar = type("Scalar", (Asked,), {"__module__": "numpy"})
 Identifier = type("UUID", (Asked,), {"__module__": "uuid"})
 
 
+@pytest.mark.long
 @for_each(
     "instance",
     [

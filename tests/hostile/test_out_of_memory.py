@@ -107,6 +107,7 @@ def test_a_list_of_hashes_that_cannot_be_allocated_is_a_memory_error() -> None:
     assert_refused("fullbloom.hash_many([0] * 25_000_000)")
 
 
+@pytest.mark.long
 @for_each(
     "work",
     [
@@ -150,6 +151,7 @@ STATED = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", STATED)
 @pytest.mark.parametrize("call", ["f.update", "f.add_many", "f.contains_many", "fullbloom.hash_many"])
 def test_a_stated_length_allocates_no_memory(name: str, call: str, with_room: WithRoom) -> None:
@@ -182,6 +184,7 @@ def with_nulls(kind: str) -> str:
 KINDS = ["int8", "int64", "bool", "string", "large_string", "fixed_size_binary", "string_view", "dictionary"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS if LONG else ["int8", "bool", "dictionary"])
 def test_columns_with_nulls_are_processed_in_chunks(kind: str, with_room: WithRoom) -> None:
     """32 million rows: their hashes would take 256 MB, their marks 32 MB twice; 96 MB are available."""
@@ -207,6 +210,7 @@ ANSWERED = ["answered", "True", "1"]
 REFUSED = ["refused", "True", "True", "0"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("instance", "work", "outcome"),
     [

@@ -421,6 +421,7 @@ def limited() -> Iterator[Limited]:
     assert instance.process.wait(timeout=60) == 0
 
 
+@pytest.mark.long
 @for_each(("expression", "error", "shown"), CASES, ids=[case[0] for case in CASES])
 def test_invalid_arguments_are_refused_before_allocation(
     expression: str, error: str, shown: str, limited: Limited

@@ -119,6 +119,7 @@ def test_forged_parameters_are_refused(name: str, tag: int, index: int, value: i
         fullbloom.open(tmp_path / "f.bloom", secret=SECRETS.get(name), verify="full")
 
 
+@pytest.mark.long
 @for_each("name", ["flat", "ranked", "columns"])
 @for_each("seed", [1, 2, 3])
 def test_a_forged_file_that_opens_answers_and_copies_without_a_crash(

@@ -50,6 +50,7 @@ def name(key: Any) -> tuple[type, Any]:
     return type(key), key
 
 
+@pytest.mark.long
 @for_each("seed", range(12))
 @for_each("fprs", [(), (0.125,), (0.5, 0.01), (0.3, 0.3, 0.001)])
 def test_the_result_is_exact_after_the_last_round(seed: int, fprs: tuple[float, ...]) -> None:

@@ -87,6 +87,7 @@ def test_no_element_leaves_a_barrier_before_all_have_entered_it(size: int) -> No
     assert run_local(size, job) == [size] * size
 
 
+@pytest.mark.long
 def test_the_error_that_came_first_is_raised_and_not_a_report_of_it() -> None:
     def job(element: LocalElement) -> None:
         if element.rank == 1:
@@ -229,6 +230,7 @@ FRAMES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("message", FRAMES)
 @pytest.mark.timed
 def test_an_invalid_frame_is_one_error_with_the_rank(

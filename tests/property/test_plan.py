@@ -6,6 +6,7 @@ from bisect import bisect
 from random import Random
 from typing import Any
 
+import pytest
 from support import SCALE
 
 from fullbloom import registry
@@ -49,6 +50,7 @@ def lowest_rate(row: dict[str, Any], items: int, memory: int, below: float) -> f
     return grid[at] if at < len(grid) else 1.0
 
 
+@pytest.mark.long
 def test_plan_recommends_the_lowest_rate_that_fits() -> None:
     random, answered = Random(22), 0
     for _ in range(QUESTIONS * SCALE):

@@ -329,6 +329,7 @@ def test_a_restored_folder_is_on_the_disk_before_its_manifest(start, tmp_path, m
     assert synced[-1][2]
 
 
+@pytest.mark.long
 def test_leftovers_of_a_crash_during_a_backup_are_removed_and_logged(start):
     service = start()
     service.create("one")

@@ -301,6 +301,7 @@ def test_the_client_adds_and_finds_pairs_and_changes_owners(server):
         assert fullbloom.loads(bank.dump()).info("ada")["num_added"] == 0
 
 
+@pytest.mark.long
 def test_a_killed_service_has_every_acknowledged_pair_and_no_removed_owner(start):
     service = start("--durability", "always", "--plain")
     service.http.post("/v1/filters", json={"name": "b", "kind": "bank", "capacity": 5, "seed": 7})

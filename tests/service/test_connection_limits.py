@@ -182,6 +182,7 @@ def _only_socket(client):
     return one._connection._network_stream.get_extra_info("client_addr")
 
 
+@pytest.mark.long
 def test_an_active_client_without_a_token_keeps_its_connection(limited):
     with (
         redis.Redis(*limited.resp, socket_timeout=60) as client,
@@ -196,6 +197,7 @@ def test_an_active_client_without_a_token_keeps_its_connection(limited):
                 assert _only_socket(http) == before
 
 
+@pytest.mark.long
 @pytest.mark.timed
 def test_a_connection_without_a_command_ends_at_the_deadline(start):
     receive = 1.0

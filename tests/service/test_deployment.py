@@ -71,6 +71,7 @@ def container():
     return dict(word.split("=") for word in said["ENV"].split()), json.loads(said["ENTRYPOINT"])
 
 
+@pytest.mark.long
 def test_commands_in_the_container_address_its_service(start, tmp_path):
     """A token made by a command beside the service opens it; whose user has no home, as there."""
     result, command = container()

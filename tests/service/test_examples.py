@@ -64,6 +64,7 @@ def test_the_precheck_saves_queries(service, load_precheck):
         assert app.get("/saved").json()["queries"] >= 19
 
 
+@pytest.mark.long
 def test_the_precheck_queries_the_database_while_the_service_is_unreachable(start, load_precheck):
     service = start()
     module = load_precheck(service)

@@ -69,6 +69,7 @@ def soon(call):
     return answer
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.timed
 def test_requests_for_other_filters_are_answered_during_a_merge(paused_merge, kind):
@@ -96,6 +97,7 @@ def test_requests_for_other_filters_are_answered_during_a_merge(paused_merge, ki
     assert all(found)
 
 
+@pytest.mark.long
 @pytest.mark.timed
 def test_few_requests_wait_for_one_filter(paused_merge):
     service, merge, pause = paused_merge("counting", FULLBLOOM_LIMITS__REQUESTS="40")
@@ -127,6 +129,7 @@ REFUSALS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.timed
 def test_refusals_wait_for_the_changes_that_they_depend_on(start, slow_disk):
     service = start("--durability", "always", **slow_disk.environment)

@@ -218,6 +218,7 @@ def test_mutated_requests_get_a_response_or_a_closed_connection(beside, seed):
     assert {b"200", b"400"} <= seen, seen
 
 
+@pytest.mark.long
 def test_bodies_of_every_type_and_encoding_are_processed_or_refused(beside):
     service, _ = beside
     draw = random.Random(7)
@@ -435,6 +436,7 @@ def test_keys_appear_in_no_log_and_no_metric(start):
     assert found == []
 
 
+@pytest.mark.long
 def test_metrics_stay_small_with_many_filters(service):
     for i in range(300):
         service.create(f"many:{i}", capacity=10)

@@ -36,6 +36,7 @@ def test_keys_of_http_are_keys_of_resp(service):
         assert client.execute_command("BLOOM.CHECK", "by:http", "é", "b", "c") == [1, 1, 0]
 
 
+@pytest.mark.long
 def test_the_first_token_closes_both_ports_to_unauthenticated_clients(start):
     service = start()
     open_before = resp(service)
@@ -63,6 +64,7 @@ def test_the_first_token_closes_both_ports_to_unauthenticated_clients(start):
         client.ping()
 
 
+@pytest.mark.long
 def test_windows_advance_and_filters_expire(service):
     service.create("window", window=2)
     service.create("gone", expire=1.5)

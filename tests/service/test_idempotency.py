@@ -201,6 +201,7 @@ def test_changes_are_forgotten_after_ten_minutes(monkeypatch):
     asyncio.run(run())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("nbytes", "most"), [(0, 24 << 20), (150, 24 << 20), (600, 36 << 20)])
 def test_stored_responses_take_bounded_memory(nbytes, most):
     async def run():

@@ -11,6 +11,7 @@ import pytest
 CLIENTS, ROUNDS = 8, 40
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("action", ["add", "remove", "clear", "expire", "merge"])
 def test_one_of_several_clients_with_the_same_version_changes_it(start, action):
     service = start("--durability", "off")

@@ -121,6 +121,7 @@ def test_values_of_another_type_of_keys_warn(service, kind):
     assert one.json()[MEMBER] == one.headers[HEADER]
 
 
+@pytest.mark.long
 def test_key_types_are_recorded_on_every_route_and_survive_a_crash(start):
     service = start("--durability", "always")
     ways = {
@@ -158,6 +159,7 @@ def test_key_types_are_recorded_on_every_route_and_survive_a_crash(start):
     assert "type integer" in ask(service, "resp", "check", [1]).headers[HEADER]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", ["BF.EXISTS", "BF.MEXISTS", "BLOOM.CHECK", "BLOOM.PCHECK"])
 def test_a_lookup_of_texts_over_resp_is_logged_once_for_each_filter(start, command):
     service = start(FULLBLOOM_HISTORY__EVERY="0.2", FULLBLOOM_LOG_LEVEL="warning")

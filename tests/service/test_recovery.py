@@ -81,6 +81,7 @@ def test_a_lost_or_damaged_node_file_is_refused(filled):
     assert count_own(filled) == len(KEYS)
 
 
+@pytest.mark.long
 def test_each_damaged_file_is_refused_or_recovered(filled, tmp_path):
     """Removed, emptied, cut, flipped: a service that starts has all keys, under their name."""
     rng = random.Random(11)

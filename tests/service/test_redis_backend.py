@@ -110,6 +110,7 @@ def test_one_of_several_concurrent_adds_of_a_key_is_new(two, name):
     assert [answers.count(True) for answers in zip(*result, strict=True)] == [1] * 50
 
 
+@pytest.mark.long
 def test_one_process_continues_when_the_other_is_killed(start, server, tmp_path, name):
     options = ("--registry", f"sqlite:///{tmp_path / 'r.db'}", "--redis", url_of(server))
     first, second = start(*options, folder="one"), start(*options, folder="two")

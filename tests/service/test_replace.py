@@ -51,6 +51,7 @@ def beside(url: str, work: Callable[[httpx.Client], None]) -> Iterator[None]:
         raise raised[0]
 
 
+@pytest.mark.long
 def test_a_refused_swap_changes_nothing(start):
     service = start("--durability", "off")
     make(service, "live")

@@ -12,6 +12,7 @@ import pytest
 from commands import SERVICE, run_command
 
 
+@pytest.mark.long
 def test_a_registry_of_a_newer_version_is_refused_in_one_line(start):
     service = start()
     assert service.stop() == 0

@@ -11,6 +11,7 @@ import pytest
 import redis
 
 
+@pytest.mark.long
 def test_both_ports_accept_only_tls(start, tmp_path):
     if not shutil.which("openssl"):
         pytest.skip("openssl is not installed")

@@ -99,6 +99,7 @@ def pinged(address, *before):
         return heard
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "beyond",
     [("--http", "0.0.0.0:0"), ("--resp", "0.0.0.0:0")],

@@ -17,6 +17,7 @@ def find_free_port():
         return one.getsockname()[1]
 
 
+@pytest.mark.long
 def test_hostile_names_from_another_server_are_shown_as_inert_text(new_tab, proxy):
     """The service has no such names; another program at its port may."""
     tab = new_tab(proxy.url)

@@ -161,6 +161,7 @@ def test_pieces_under_wrong_numbers_are_refused_by_name(service):
             client.execute_command("CF.LOADCHUNK", "q", number, piece)
 
 
+@pytest.mark.long
 def test_any_bytes_leave_the_service_responsive(service):
     """Headers and pieces with bytes changed, loaded, asked, added to, dumped again."""
     print("seed 14")

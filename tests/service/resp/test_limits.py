@@ -140,6 +140,7 @@ def _clients(service: Service, row: str, part: int, seed: int, over) -> None:
         thread.join()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("row", ROWS)
 @pytest.mark.parametrize("seed", [1])
 @pytest.mark.timed

@@ -319,6 +319,7 @@ def test_transactions_are_atomic(service: Service):
     assert apart == 0
 
 
+@pytest.mark.long
 def test_changes_are_refused_and_lookups_served_while_the_disk_is_full(start, tmp_path):
     service = start(tmp_path, "always", file_blocks=128)
     client = service.client()

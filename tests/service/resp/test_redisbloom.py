@@ -184,6 +184,7 @@ def test_pieces_in_any_parts_are_loaded_over_any_connection(plain, service, name
     )
 
 
+@pytest.mark.long
 def test_loaded_pieces_survive_a_kill(start, tmp_path):
     one = start(tmp_path, "always", plain="yes")
     client = one.client()

@@ -59,6 +59,7 @@ def card(n: Any, p: Any, m: Any, k: Any) -> theory.Card:
     return theory.reference_card(capacity=n, fpr=p, num_bits=m, num_hashes=k)
 
 
+@pytest.mark.long
 @for_each("name", sorted(CASES))
 def test_a_law_is_exact_at_random_arguments(name: str) -> None:
     off, arguments = worst(name, CASES[name], DRAWS * SCALE)

@@ -46,6 +46,7 @@ def test_a_bloom_filter_needs_44_percent_more_than_the_least(fpr: float) -> None
     assert theory.bits_per_key(fpr) / theory.min_bits_per_key(fpr) == pytest.approx(1.442695, rel=1e-6)
 
 
+@pytest.mark.long
 @settings(derandomize=True, deadline=None)
 @given(fpr=st.floats(1e-9, 0.5), num_hashes=st.integers(1, 30))
 def test_no_layout_beats_the_information_bound(fpr: float, num_hashes: int) -> None:

@@ -143,6 +143,7 @@ def simulated_columns(lines: int, counts: np.ndarray, columns: int, width: int, 
     return rate
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("columns", "width", "probes", "mean_keys"),
     [(4, 128, 1, 100), (4, 128, 2, 51), (4, 128, 3, 50), (8, 32, 1, 24)],

@@ -136,6 +136,7 @@ fn run_exchange(server: &mut Server, mut batch: Batch, piece: usize) -> Vec<u8> 
 }
 
 #[test]
+#[ignore = "long: make test-all runs it"]
 fn strings_have_the_cells_of_the_filter_in_memory_in_any_number_of_shards() {
     for (layout, shards) in [
         (Layout::Blocked, 1),

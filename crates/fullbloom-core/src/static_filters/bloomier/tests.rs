@@ -25,6 +25,7 @@ fn create(
 }
 
 #[test]
+#[ignore = "long: make test-all runs it"]
 fn every_stored_key_has_its_value_in_cells_of_any_width() {
     for (bits, check, mutable, arity) in [
         (1, 1, false, 3),

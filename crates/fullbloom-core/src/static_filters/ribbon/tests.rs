@@ -13,6 +13,7 @@ fn build(numbers: impl Iterator<Item = u64>, fpr: f64) -> RibbonFilter {
 }
 
 #[test]
+#[ignore = "long: make test-all runs it"]
 fn the_rate_lies_between_powers_of_two_and_the_size_near_the_bound() {
     for (keys, fpr, bits) in
         [(30_000, 0.01, 6.95), (200_000, 0.003, 8.65), (1_000_000, 0.01, 6.8), (200_000, 0.7, 0.63)]

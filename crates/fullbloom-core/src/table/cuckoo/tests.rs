@@ -97,6 +97,7 @@ fn a_full_table_still_finds_every_key_and_goes_on_after_a_removal() {
 }
 
 #[test]
+#[ignore = "long: make test-all runs it"]
 fn first_failures_come_at_the_published_loads() {
     for (bucket_size, least) in [(2, 0.84), (4, 0.95), (8, 0.98)] {
         for slots in [1 << 14, 1 << 17, 1 << 20] {

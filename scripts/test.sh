@@ -4,9 +4,10 @@
 # alone, where Node is installed. Else all pages are built where Node can be had, and tested in a browser; the closing
 # lines say which are not, and why.
 # Rust tests and pages are compiled while tools are installed. The Rust tests run beside the Python suite, those of the core
-# as soon as they are compiled. The Python suite runs in WORKERS processes, by default two a core, since a third of its
-# time it waits for servers. For long tests it is three for two cores: with two a whole run used 53 % of both. Files of
-# tests stay together, since their tests share what they set up; tests/conftest.py says which come first.
+# as soon as they are compiled. Tests of pages come last, since the pages take 7 minutes, for 3 of which their linker leaves
+# a core idle. The Python suite runs in WORKERS processes, by default two a core, since a third of its time it waits for
+# servers. For long tests it is three for two cores: with two a whole run used 53 % of both. Files of tests stay together,
+# since their tests share what they set up; tests/conftest.py says which come first.
 # PROFILE compiles the other Rust tests, and the program that tests/service/resp starts: see Cargo.toml.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -27,6 +28,15 @@ test_rust() {
     cargo test --locked --profile "$PROFILE" --package fullbloom-core --test '*' "$@" &&
         cargo test --locked --profile "$PROFILE" --package fullbloom-server "$@"
 }
+
+# test_python LOG [OPTION of pytest...]: Python tests. Their exit code is 0, too, if there are none.
+test_python() {
+    local log="$1" code
+    shift
+    .venv/bin/python -m pytest --numprocesses "${WORKERS:-$workers}" --dist loadfile --no-loadscope-reorder "$@" 2>&1 | tee "$log"
+    code=${PIPESTATUS[0]}
+    return $((code == 5 ? 0 : code))
+}
 export -f test_core test_rust
 
 # What runs in the background does not see Ctrl-C.
@@ -36,7 +46,7 @@ test_rust --no-run >build/test-rust.log 2>&1 &
 compiler=$!
 nice bash -c 'test_core "$@"' test_core "${core_options[@]}" >build/test-core.log 2>&1 &
 core=$!
-"${MAKE:-make}" --no-print-directory "$pages" >build/test-pages.log 2>&1 &
+nice "${MAKE:-make}" --no-print-directory "$pages" >build/test-pages.log 2>&1 &
 builder=$!
 "${MAKE:-make}" --no-print-directory build-test || exit
 # Each worker would rewrite the assertions of all tests: on a first run one process does it for them.
@@ -46,19 +56,25 @@ if ! wait "$compiler"; then
     exit 1
 fi
 
-if [[ "$pages" == build-dashboard ]]; then
-    wait "$builder" || grep -v '^make' build/test-pages.log
-elif wait "$builder"; then
-    grep '^test-all:' build/test-pages.log
-    [[ ! -f web/dashboard/dist/index.html ]] || export FULLBLOOM_PAGES=built
-else
-    cat build/test-pages.log
-    exit 1
-fi
 nice bash -c test_rust >build/test-rust.log 2>&1 &
 tests=$!
-.venv/bin/python -m pytest --numprocesses "${WORKERS:-$workers}" --dist loadfile --no-loadscope-reorder "$@" 2>&1 | tee build/test-python.log
-python=${PIPESTATUS[0]}
+logs=(build/test-python.log) python=0
+if [[ "$pages" == build-dashboard ]]; then
+    wait "$builder" || grep -v '^make' build/test-pages.log
+    test_python "${logs[0]}" "$@" || python=$?
+else
+    of_pages=(tests/web tests/docs/test_site.py tests/service/test_pages.py)
+    test_python "${logs[0]}" "${of_pages[@]/#/--ignore=}" "$@" || python=$?
+    if wait "$builder"; then
+        grep '^test-all:' build/test-pages.log
+        [[ ! -f web/dashboard/dist/index.html ]] || export FULLBLOOM_PAGES=built
+        logs+=(build/test-python-of-pages.log)
+        test_python "${logs[1]}" "${of_pages[@]}" "$@" || python=$?
+    else
+        cat build/test-pages.log
+        python=1
+    fi
+fi
 wait "$core"
 rust=$?
 wait "$tests" || rust=$?
@@ -68,6 +84,6 @@ echo
 echo "Rust (exit $rust):"
 grep --no-filename '^test result' build/test-core.log build/test-rust.log | sed 's/^/  /'
 echo "Python (exit $python):"
-tail -n 1 build/test-python.log | sed 's/^/  /'
+tail -q -n 1 "${logs[@]}" | sed 's/^/  /'
 PYTHONPATH=tests .venv/bin/python -m web.browser
 ((rust == 0 && python == 0))

@@ -46,7 +46,7 @@ test_rust --no-run >build/test-rust.log 2>&1 &
 compiler=$!
 nice bash -c 'test_core "$@"' test_core "${core_options[@]}" >build/test-core.log 2>&1 &
 core=$!
-nice "${MAKE:-make}" --no-print-directory "$pages" >build/test-pages.log 2>&1 &
+"${MAKE:-make}" --no-print-directory "$pages" >build/test-pages.log 2>&1 &
 builder=$!
 "${MAKE:-make}" --no-print-directory build-test || exit
 # Each worker would rewrite the assertions of all tests: on a first run one process does it for them.

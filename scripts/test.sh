@@ -4,10 +4,10 @@
 # alone, where Node is installed. Else all pages are built where Node can be had, and tested in a browser; the closing
 # lines say which are not, and why.
 # Rust tests and pages are compiled while tools are installed. The Rust tests run beside the Python suite, those of the core
-# as soon as they are compiled. Tests of pages come last, since the pages take 7 minutes, for 3 of which their linker leaves
-# a core idle. The Python suite runs in WORKERS processes, by default two a core, since a third of its time it waits for
-# servers. For long tests it is three for two cores: with two a whole run used 53 % of both. Files of tests stay together,
-# since their tests share what they set up; tests/conftest.py says which come first.
+# as soon as they are compiled. Tests of pages come last: built before the first test, the pages took 7 of 28 minutes, and
+# their linker left a core idle for 3 of them. The Python suite runs in WORKERS processes, by default two a core, since a
+# third of its time it waits for servers. For long tests it is three for two cores: with two a whole run used 53 % of both.
+# Files of tests stay together, since their tests share what they set up; tests/conftest.py says which come first.
 # PROFILE compiles the other Rust tests, and the program that tests/service/resp starts: see Cargo.toml.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -15,6 +15,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 # A shell's background job ignores Ctrl-C, and so does what it starts; tests of interrupts send the signal.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # under nohup
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator

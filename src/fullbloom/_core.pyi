@@ -38,8 +38,8 @@ __all__ = [
     "ZoneFilter", "add_lines", "bind_duckdb", "capacity_at", "check_lines", "detect_foreign", "enable_duckdb",
     "fast_paths", "force_isa", "foreign_formats", "foreign_positions", "format_numbers", "fpr_at", "hash_key",
     "hash_many", "isa", "isas", "law", "layout_for", "layouts", "least_fpr", "load_duckdb", "loads", "open",
-    "open_foreign", "parquet_filter_len", "parquet_footer_len", "record_digests", "refresh_duckdb", "shapes_within",
-    "size_for", "variants", "watch_forks",
+    "open_foreign", "parquet_filter_len", "parquet_footer_len", "record_digests", "refresh_duckdb", "repeat_interrupt",
+    "shapes_within", "size_for", "variants", "watch_forks",
 ]
 LINE_BYTES: Final[int]
 
@@ -5182,6 +5182,13 @@ def record_digests(filter: _Filter) -> None:
 
 def refresh_duckdb(database: int) -> None:
     """Reports that a database has other filters, so that running queries look their names up again."""
+
+def repeat_interrupt(unraisable: Any) -> None:
+    """A `sys.unraisablehook` after which Ctrl-C is raised again, outside of the callback that dropped it.
+
+    A callback of a weak reference or a finalizer cannot raise, and each import has one. This is native because Python
+    code would raise the new interrupt in itself, where it would be dropped, too.
+    """
 
 def shapes_within(layout: str, num_bits: int) -> list[tuple[int, int]]:
     """(num_bits, num_hashes) of the largest shape of at most `num_bits`, for every k that `layout` can have."""

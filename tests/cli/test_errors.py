@@ -356,11 +356,14 @@ def test_ctrl_c_during_startup_prints_at_most_one_line(program, tmp_path, number
 
 
 @pytest.mark.parametrize("module", ["app", "parser", "dedup.job", "filters.state", "io.blocks", "stops"])
-@pytest.mark.parametrize("within", ["a class", "a module"])
+@pytest.mark.parametrize("within", ["a class", "a module", "a callback"])
 def test_ctrl_c_during_an_import_prints_one_line(program, tmp_path, module, within):
-    """Also where CPython 3.11 wraps it in a RuntimeError: while attributes of a class learn their names."""
+    """Also where CPython 3.11 wraps it in a RuntimeError: while attributes of a class learn their names.
+
+    And where Python drops it: in the callback of a weak reference, of which every import has one.
+    """
     code = f"""if True:
-        import sys
+        import os, signal, sys, weakref
         class Name:
             def __set_name__(self, owner, name):
                 raise KeyboardInterrupt
@@ -369,6 +372,11 @@ def test_ctrl_c_during_an_import_prints_one_line(program, tmp_path, module, with
                 if name == 'fullbloom.cli.{module}':
                     if {within!r} == 'a class':
                         type('Made', (), {{'name': Name()}})
+                    if {within!r} == 'a callback':
+                        name = Name()
+                        reference = weakref.ref(name, lambda _: os.kill(os.getpid(), signal.SIGINT))
+                        del name  # if Ctrl-C is not raised after the callback, the command runs to its end
+                        return
                     raise KeyboardInterrupt
         from fullbloom.cli import main
         sys.meta_path.insert(0, Stop())

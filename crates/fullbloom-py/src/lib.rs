@@ -87,6 +87,8 @@ macro_rules! module {
             #[pymodule_export]
             use super::locking::forks::watch_forks;
             #[pymodule_export]
+            use super::locking::interrupts::repeat_interrupt;
+            #[pymodule_export]
             use super::functions::{
                 capacity_at, force_isa, format_numbers, fpr_at, hash_key, hash_many, isa, isas, law, layout_for, layouts, least_fpr,
                 loads, open, shapes_within, size_for, variants,

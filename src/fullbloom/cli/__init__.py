@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from fullbloom import _begin
+from fullbloom import _begin, _core
 
 TYPE_CHECKING = False  # typing takes longer to import than all the rest of a start
 if TYPE_CHECKING:
@@ -22,6 +22,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     >>> main(["plan", "--quiet", "--items", "1000", "--fpr", "0.01"])
     0
     """
+    hook = sys.unraisablehook
+    if hook is sys.__unraisablehook__:
+        sys.unraisablehook = _core.repeat_interrupt  # an import drops a Ctrl-C that comes in its callback
     try:
         _begin.hand_over()
         from fullbloom.cli.app import run
@@ -35,3 +38,5 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         sys.stderr.write("fullbloom: interrupted\n")
         return 130
+    finally:
+        sys.unraisablehook = hook

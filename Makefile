@@ -49,6 +49,7 @@ build-dashboard: $(STAMPS)/dashboard
 build-pages:
 	@if scripts/web.sh --obtain; then $(MAKE) --no-print-directory $(STAMPS)/web && scripts/check_web.sh; \
 		else echo "test-all: what the pages need cannot be had; the tests in a browser are skipped"; fi
+	@$(MAKE) --no-print-directory docs
 
 demo: $(STAMPS)/core  ## Do the main job on real input and print a table
 	$(BIN)/python examples/demo.py
@@ -111,7 +112,7 @@ docs: build $(STAMPS)/docs  ## Build the documentation site into build/docs/html
 	@echo "build/docs/html/index.html"
 
 docs-check: docs  ## Test the built site: links, search and the number of clicks to each page
-	$(BIN)/python -m pytest -q tests/docs/test_site.py
+	$(BIN)/python -m pytest -q tests/docs/test_site.py tests/docs/test_site_accessibility.py
 
 screenshots: docs $(STAMPS)/web  ## Take pictures of all pages, in both themes and two widths, into build/screenshots (5 minutes)
 	$(BIN)/python -m scripts.screenshots $(ARGS)

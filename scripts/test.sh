@@ -63,7 +63,7 @@ if [[ "$pages" == build-dashboard ]]; then
     wait "$builder" || grep -v '^make' build/test-pages.log
     test_python "${logs[0]}" "$@" || python=$?
 else
-    of_pages=(tests/docs/test_site.py tests/service/test_pages.py tests/web) # the longest file first
+    of_pages=(tests/docs/test_site_accessibility.py tests/docs/test_site.py tests/service/test_pages.py tests/web) # the longest first
     test_python "${logs[0]}" "${of_pages[@]/#/--ignore=}" "$@" || python=$?
     if wait "$builder"; then
         grep '^test-all:' build/test-pages.log

@@ -72,7 +72,7 @@ SLOW = (
     "concurrency/test_signals.py",
     "conformance/test_multiset.py",
     "docs/test_examples.py",
-    "docs/test_site.py",
+    "docs/test_site_accessibility.py",
     "hostile/test_forged_tables.py",
     "property/test_vector_instructions.py",
     "service/test_hostile_requests.py",

@@ -1,15 +1,10 @@
-"""Guarantee: the site builds without a warning, needs no network, is accessible, and its search finds every
-public name.
-"""
+"""Guarantee: the site builds without a warning, needs no network, and its search finds every public name."""
 
 from __future__ import annotations
 
 import http.server
-import importlib.util
 import json
 import re
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from functools import cache, partial
@@ -18,25 +13,16 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from web.axe import Axe
-from web.browser import AXE, Tab, find_missing_axe, find_missing_tool, launch
+from docs.site import BUILT, HTML, build_site, list_pages
+from web.browser import Tab, find_missing_tool, launch
 
 import fullbloom
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILT = ROOT / "build" / "docs"
-PYTHON = BUILT / "venv" / "bin" / "python"
-HTML = BUILT / "html"
 CLICKS = 3
 #: Pages that Sphinx adds; no text leads to them.
 ADDED = {"genindex.html", "py-modindex.html", "search.html"}
 
 pytestmark = pytest.mark.long  # half a minute
-
-if not PYTHON.exists():
-    pytest.skip("the site's tools are not installed: run make docs", allow_module_level=True)
-if importlib.util.find_spec("fullbloom_server") is None:
-    pytest.skip("the service's native module is not built: run make build", allow_module_level=True)
 
 
 class QuietHandler(http.server.SimpleHTTPRequestHandler):
@@ -70,11 +56,7 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module", autouse=True)
 def site():
     """The site, built again where a page changed."""
-    subprocess.run([sys.executable, "-m", "scripts.docsite"], cwd=ROOT, check=True, timeout=300)
-    command = [str(PYTHON), "-m", "sphinx", "--builder", "html", "-q", "--fail-on-warning", "--keep-going"]
-    command += ["--conf-dir", "docs", "build/docs/source", "build/docs/html"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr
+    build_site()
 
 
 @cache
@@ -82,10 +64,6 @@ def read(path: Path) -> Page:
     page = Page()
     page.feed(path.read_text(encoding="utf-8"))
     return page
-
-
-def pages() -> list[Path]:
-    return sorted(path for path in HTML.rglob("*.html") if "_static" not in path.parts)
 
 
 def index() -> dict:
@@ -112,7 +90,7 @@ def test_every_page_is_reached_in_three_clicks() -> None:
         }
         now = {path for path in hrefs if path.suffix == ".html" and path.exists()} - reached
         reached = reached | now
-    missing = {path.relative_to(HTML).as_posix() for path in set(pages()) - reached} - ADDED
+    missing = {path.relative_to(HTML).as_posix() for path in set(list_pages()) - reached} - ADDED
     assert missing == set()
 
 
@@ -124,7 +102,7 @@ def is_place(target: Path, anchor: str) -> bool:
 
 def test_every_link_leads_to_a_page_and_a_place_on_it() -> None:
     wrong = []
-    for page in pages():
+    for page in list_pages():
         for link in read(page).links:
             path, _, anchor = link.partition("#")
             target = (page.parent / path).resolve() if path else page
@@ -134,7 +112,7 @@ def test_every_link_leads_to_a_page_and_a_place_on_it() -> None:
 
 
 def test_nothing_is_loaded_from_elsewhere() -> None:
-    loaded = {(page.name, address) for page in pages() for address in read(page).loaded}
+    loaded = {(page.name, address) for page in list_pages() for address in read(page).loaded}
     assert [entry for entry in loaded if re.match(r"(?:[a-z]+:)?//", entry[1])] == []
     styles = "".join(path.read_text(encoding="utf-8") for path in HTML.rglob("*.css"))
     assert not re.search(r"(?:@import|url\()\s*['\"]?(?:https?:)?//", styles)
@@ -147,32 +125,6 @@ def browser():
         pytest.skip(missing)
     with launch() as running:
         yield running
-
-
-@pytest.fixture
-def tab(browser) -> Iterator[Tab]:
-    """A tab with axe-core in each page."""
-    if (missing := find_missing_axe()) is not None:
-        pytest.skip(missing)
-    one = Tab(browser, "")
-    one.context.add_init_script(path=AXE)
-    yield one
-    one.close()
-
-
-def test_no_page_breaks_a_rule_of_accessibility_or_is_wider_than_a_phone(tab: Tab) -> None:
-    """By axe-core: light, dark and on a phone, whose menus differ. The explorer has a test of its own."""
-    axe, found, wide = Axe(), [], []
-    for path in pages():
-        name, page = path.relative_to(HTML), tab.page
-        page.set_viewport_size({"width": 360, "height": 900})
-        page.goto(path.as_uri())
-        if (width := page.evaluate("document.documentElement.scrollWidth")) > 360:
-            wide.append((str(name), width))
-        if "explorer" not in name.parts:
-            found += [f"{name}: {line}" for line in axe.find_violations(page)]
-    assert wide == []
-    assert found == []
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 import shutil
 import signal
+import sqlite3
+from contextlib import closing
 
 import pytest
 from service.forks import create_token, run
@@ -79,6 +81,20 @@ def test_a_lost_or_damaged_node_file_is_refused(filled):
     path.write_bytes(name)
     filled.start()
     assert count_own(filled) == len(KEYS)
+
+
+def test_a_damaged_schema_of_the_registry_is_refused_in_one_line(filled):
+    """The database can be opened; the first query fails."""
+    data = filled.folder / "data"
+    filled.stop()
+    with closing(sqlite3.connect(data / "registry.db")) as registry:
+        registry.execute("PRAGMA writable_schema=ON")
+        registry.execute("UPDATE sqlite_master SET sql = 'CREATE TABLE `' WHERE name = 'tokens'")
+        registry.commit()
+    assert "registry.db" in start_refused(data)
+    said = run("token", "list", "--data", data, check=2)
+    assert "registry.db" in said
+    assert said.count("\n") == 1
 
 
 @pytest.mark.long

@@ -78,11 +78,12 @@ def run(options: TokenOptions) -> int:
     except StartError as error:
         raise Refusal(str(error)) from None
     try:
-        if options.action == "create" and not settings.registry:
-            record_tokens(settings.data)
-        _ACTIONS[options.action](options, registry.tokens)
-    finally:
-        registry.close()
+        with registry:
+            if options.action == "create" and not settings.registry:
+                record_tokens(settings.data)
+            _ACTIONS[options.action](options, registry.tokens)
+    except StartError as error:
+        raise Refusal(str(error)) from None
     return 0
 
 

@@ -63,6 +63,8 @@ class Node:
         #: Names that requests of this process are about to assign, and what is set once they have.
         self._claims: dict[str, threading.Event] = {}
         self._claims_lock = threading.Lock()
+        #: Held from reading what the ports learn until they have it: what was read last is set last.
+        self._announcing = threading.Lock()
         #: Names of filters in Redis that the RESP port refuses.
         self._announced: frozenset[str] = frozenset()
 
@@ -77,8 +79,9 @@ class Node:
 
     def load_tokens(self) -> int:
         """Load the tokens for both ports, record in the folder that there are any, and return how many."""
-        tokens = self.registry.tokens.load()
-        self.service.set_tokens(tokens)
+        with self._announcing:  # no revoked token comes back
+            tokens = self.registry.tokens.load()
+            self.service.set_tokens(tokens)
         if tokens:
             data_folder.record_tokens(self.settings.data)
         return len(tokens)
@@ -101,9 +104,10 @@ class Node:
 
     def announce(self) -> None:
         """Set the names that the RESP port does not serve."""
-        names = self.shared.all_names()
-        self.service.set_remote_names({**self.peers.names, **dict.fromkeys(names, LOCATION)})
-        self._announced = frozenset(names)
+        with self._announcing:
+            names = self.shared.all_names()
+            self.service.set_remote_names({**self.peers.names, **dict.fromkeys(names, LOCATION)})
+            self._announced = frozenset(names)
 
     # Names
 

@@ -55,8 +55,7 @@ def serve(settings: Settings, *, ready_file: Path | None, show: Callable[[str], 
     listener = _bind(settings.http, "--http")
     engine = Engine(settings)
     try:
-        registry = Registry(settings.registry_url)
-        try:
+        with Registry(settings.registry_url) as registry:
             node = Node(settings, engine, registry)
             check_tokens(settings, registry)
             _check_open(settings, registry)
@@ -67,8 +66,6 @@ def serve(settings: Settings, *, ready_file: Path | None, show: Callable[[str], 
                 # Logged after the start: a start that fails prints one line only.
                 warn = partial(warn_if_clamped, requested, settings.limits.connections)
                 runner.run(_run(node, listener, ready_file, show, warn))
-        finally:
-            registry.close()
         engine.service.stop()
     except Fault as fault:
         raise StartError(str(fault)) from None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, insert, inspect, make_url, select, text
+from sqlalchemy import URL, Connection, Engine, create_engine, event, insert, inspect, make_url, select, text
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from fullbloom.service.failures import StartError
@@ -17,6 +17,10 @@ from fullbloom.service.registry.nodes import Nodes
 from fullbloom.service.registry.shared import Shared
 from fullbloom.service.registry.snapshots import Snapshots
 from fullbloom.service.registry.tokens import Tokens
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
 
 #: Number of the advisory lock of a process that migrates a PostgreSQL database; any number serves.
 _MIGRATING = 0x626C6F6F6D
@@ -52,9 +56,7 @@ class Registry:
         except ArgumentError as error:
             raise StartError(f"the registry's URL cannot be read: {error}") from None
         except SQLAlchemyError as error:
-            shown = parsed.render_as_string(hide_password=True)
-            reason = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
-            raise StartError(f"the registry {shown} cannot be reached: {reason}") from None
+            raise StartError(_explain(error, parsed)) from None
         self.filters = Filters(self.engine)
         self.nodes = Nodes(self.engine)
         self.shared_filters = Shared(self.engine)
@@ -73,6 +75,25 @@ class Registry:
     def close(self) -> None:
         """Close the connections."""
         self.engine.dispose()
+
+    def __enter__(self) -> Self:
+        """Return the registry, to be closed at the end of the block."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the connections; raise ``StartError`` for an error of the database."""
+        self.close()
+        if isinstance(error, SQLAlchemyError):
+            raise StartError(_explain(error, self.engine.url)) from None
+
+
+def _explain(error: SQLAlchemyError, url: URL) -> str:
+    """Return what is wrong with a database, and which one it is, without its password."""
+    shown = url.render_as_string(hide_password=True)
+    reason = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
+    return f"the registry {shown} cannot be used: {reason}"
 
 
 def _prepare_sqlite(connection: Any, _record: object) -> None:

@@ -91,6 +91,52 @@ describe("a service that is slow", () => {
   });
 });
 
+describe("a token that is given while a request is under way", () => {
+  /** Has the service refuse whoever has no token `right`, after 100 ms. */
+  const guard = (): string[] => {
+    const tokens: string[] = [];
+    vi.stubGlobal("fetch", async (_: string, { headers, signal }: { headers: Headers; signal: AbortSignal }) => {
+      signal.throwIfAborted();
+      const token = headers.get("authorization") ?? "none";
+      tokens.push(token);
+      await new Promise((resume) => setTimeout(resume, 100));
+      return token === "Bearer right" ? new Response("[1]") : new Response("{}", { status: 401 });
+    });
+    return tokens;
+  };
+
+  it("is sent with that request again, and nobody is asked for one", async () => {
+    const [tokens, service] = [guard(), new Service()];
+    service.onUnauthorized = vi.fn();
+    const request = service.send("v1/filters", { decode: anything });
+    service.useToken("right");
+    expect(await settle(request, 300)).toMatchObject({ data: [1] });
+    expect(tokens).toEqual(["none", "Bearer right"]);
+    expect(service.onUnauthorized).not.toHaveBeenCalled();
+  });
+
+  it("is refused once where it is wrong", async () => {
+    const [tokens, service] = [guard(), new Service()];
+    service.onUnauthorized = vi.fn();
+    const request = service.send("v1/filters", { decode: anything });
+    service.useToken("wrong");
+    expect(await settle(request, 300)).toMatchObject({ status: 401 });
+    expect(tokens).toEqual(["none", "Bearer wrong"]);
+    expect(service.onUnauthorized).toHaveBeenCalledExactlyOnceWith(expect.anything(), true);
+  });
+
+  it("is not sent with a request that nobody waits for", async () => {
+    const [tokens, service, control] = [guard(), new Service(), new AbortController()];
+    service.onUnauthorized = vi.fn();
+    const request = service.send("v1/filters", { decode: anything, signal: control.signal });
+    service.useToken("right");
+    control.abort();
+    expect(await settle(request, 300)).toMatchObject({ name: "AbortError" });
+    expect(tokens).toEqual(["none"]);
+    expect(service.onUnauthorized).not.toHaveBeenCalled();
+  });
+});
+
 describe("an answer of a strange server", () => {
   it("is read up to 8 MB", async () => {
     const piece = new Uint8Array(1 << 20).fill(32);

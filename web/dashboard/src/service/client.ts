@@ -87,7 +87,7 @@ export class Service {
     const deadline = new Deadline(allowTime(options, request.body));
     const signal = options.signal === undefined ? deadline.signal : AbortSignal.any([options.signal, deadline.signal]);
     const isChange = (options.method ?? "GET") !== "GET" && options.isLookup !== true;
-    const hadToken = this.#token !== null;
+    const token = this.#token;
     let response: Response | undefined;
     try {
       response = await fetch(makeAddress(path, options.query), { ...request, signal });
@@ -95,7 +95,9 @@ export class Service {
       return await read(response, deadline);
     } catch (error) {
       if (error instanceof Problem) {
-        if (error.status === 401) this.onUnauthorized(error, hadToken);
+        // The answer is about the token of then: one that was given meanwhile deserves an attempt of its own.
+        if (error.status === 401 && token !== this.#token) return await this.#run(path, options, read);
+        if (error.status === 401) this.onUnauthorized(error, token !== null);
         throw error;
       }
       if (options.signal?.aborted === true) throw error;

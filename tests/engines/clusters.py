@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import redis
-from engines.servers import REDIS, SECONDS, Server
+from engines.servers import REDIS, SECONDS, Server, draw_port
 from redis.backoff import ConstantBackoff
 from redis.retry import Retry
 
 _SLOTS = 16384
 #: A node of a cluster talks with the others at its port and 10,000.
 _BUS = 10_000
-#: Retries of clients that must survive a failover: 20 s.
-MAX_RETRIES = 100
+#: Retries of clients that must survive a failover: 60 s.
+MAX_RETRIES = 300
+#: Milliseconds after which nodes replace one that does not answer: of a cluster that no test ends a node of,
+#: so that a busy machine does not look like a failure; and of one in which a replica has to take over soon.
+PATIENT, HASTY = 60_000, 1000
 
 
 def failover_retry() -> Retry:
@@ -27,14 +29,7 @@ def failover_retry() -> Retry:
 
 def _port() -> int:
     """A port that is free now, and so is that of the bus."""
-    while True:
-        with socket.socket() as probe, socket.socket() as bus:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-            if port < 65536 - _BUS:
-                with suppress(OSError):
-                    bus.bind(("127.0.0.1", port + _BUS))
-                    return port
+    return draw_port(_BUS)
 
 
 class Node(Server):
@@ -49,7 +44,7 @@ class Cluster:
     def __init__(self, folder: Path, masters: int = 3):
         options = {
             "cluster_enabled": "yes",
-            "cluster_node_timeout": 1000,
+            "cluster_node_timeout": HASTY,
             "cluster_require_full_coverage": "no",
         }
         self.nodes = [Node(folder / str(number), **options) for number in range(2 * masters)]
@@ -96,6 +91,13 @@ class Cluster:
 
         self._until(follows)
 
+    def set_node_timeout(self, milliseconds: int) -> None:
+        """Choose how long a node may be silent before the others replace it."""
+        for node in self.nodes:
+            node.options["cluster_node_timeout"] = milliseconds
+            with node.client() as client:
+                client.config_set("cluster-node-timeout", milliseconds)
+
     def client(self, **options: object) -> redis.RedisCluster:
         """A client of it."""
         return redis.RedisCluster(host="127.0.0.1", port=self.nodes[0].port, **options)
@@ -128,7 +130,7 @@ class Sentinel:
         (folder / "sentinel.conf").write_text(
             f"port {self.port}\nbind 127.0.0.1\ndir {folder}\n"
             f"sentinel monitor main 127.0.0.1 {master.port} 1\n"
-            "sentinel down-after-milliseconds main 500\nsentinel failover-timeout main 2000\n"
+            "sentinel down-after-milliseconds main 60000\nsentinel failover-timeout main 2000\n"
         )
         with (folder / "log.txt").open("ab") as log:
             self.process = subprocess.Popen(
@@ -141,6 +143,11 @@ class Sentinel:
                     return
             time.sleep(0.05)
         raise RuntimeError((folder / "log.txt").read_text())
+
+    def hasten(self) -> None:
+        """Let it replace a master that is silent for half a second, as a busy one may be, too."""
+        with redis.Redis(port=self.port) as client:
+            client.execute_command("SENTINEL", "SET", "main", "down-after-milliseconds", 500)
 
     def stop(self) -> None:
         """Ends it."""
@@ -157,7 +164,7 @@ def migrate_slot(cluster: Cluster, slot: int, source: Node, target: Node):
         here.execute_command("CLUSTER SETSLOT", slot, "MIGRATING", ids[1])
 
         def move(key: bytes) -> None:
-            here.execute_command("MIGRATE", "127.0.0.1", target.port, key, 0, 10_000)
+            here.execute_command("MIGRATE", "127.0.0.1", target.port, key, 0, 60_000)
 
         yield move
         for key in here.execute_command("CLUSTER GETKEYSINSLOT", slot, 1000):
@@ -170,7 +177,7 @@ def migrate_slot(cluster: Cluster, slot: int, source: Node, target: Node):
 @contextmanager
 def join_node(cluster: Cluster, folder: Path):
     """Let a node without slots join the cluster; the cluster forgets it at the end."""
-    node = Node(folder, **cluster.nodes[0].options)
+    node = Node(folder, **cluster.nodes[0].options | {"cluster_node_timeout": HASTY})
     try:
         with node.client() as client:
             number = client.execute_command("CLUSTER MYID").decode()
@@ -186,6 +193,8 @@ def join_node(cluster: Cluster, folder: Path):
                     if time.monotonic() > deadline:
                         raise RuntimeError("the node did not join")
                     time.sleep(0.02)
+        with node.client() as client:
+            client.config_set("cluster-node-timeout", PATIENT)
         yield node
     finally:
         node.kill()

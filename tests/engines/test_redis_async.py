@@ -39,7 +39,7 @@ def run(main, server, **options):
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"protocol": 2}, {"decode_responses": True}, {"socket_timeout": 5}], ids=str
+    "options", [{}, {"protocol": 2}, {"decode_responses": True}, {"socket_timeout": 60}], ids=str
 )
 @pytest.mark.parametrize(("shape", "shards"), [({}, 1), ({}, 3), ({"layout": "classic"}, 1)])
 def test_results_and_bits_equal_those_of_memory(server, name, options, shape, shards):

@@ -12,10 +12,11 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 import redis.asyncio
-from engines.clusters import Cluster, failover_retry, migrate_slot
+from engines.clusters import HASTY, PATIENT, Cluster, failover_retry, migrate_slot
 from engines.servers import needs_redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
+from support import eventually
 
 from fullbloom import BloomFilter
 from fullbloom.engines.redis import AsyncRedisBloomFilter, RedisBloomFilter
@@ -133,7 +134,7 @@ def test_batches_follow_a_slot_that_moves(cluster, client, name):
     assert there.verify()
 
 
-def test_redirects_are_followed_until_the_nodes_agree(cluster, client, name):
+def test_redirects_are_followed_until_the_nodes_agree(cluster, client, name, monkeypatch):
     there = RedisBloomFilter(client, name, 50_000, shards=6)
     keys = np.arange(5000)
     there.update(keys)
@@ -146,15 +147,23 @@ def test_redirects_are_followed_until_the_nodes_agree(cluster, client, name):
             owner = other.execute_command("CLUSTER MYID").decode()
         # Each of the two nodes redirects to the other one, until `migrate_slot` ends.
         here.execute_command("CLUSTER SETSLOT", client.keyslot(moved), "NODE", owner)
+        met, agreed = threading.Semaphore(0), threading.Event()
+
+        def pause(_seconds):  # after some redirections; there is a bound on how many it follows
+            met.release()
+            assert agreed.wait(60)
+
+        monkeypatch.setattr(sync_transport, "sync_sleep", pause)
         with ThreadPoolExecutor(3) as pool:
             asked = [
                 pool.submit(there.contains_many, keys),
                 pool.submit(there.add_many, keys + 5000),
                 pool.submit(there.fpr),
             ]
-            time.sleep(0.3)
+            assert all(met.acquire(timeout=60) for _ in asked)
             with target.client() as other:
                 other.execute_command("CLUSTER SETSLOT", client.keyslot(moved), "NODE", owner)
+            agreed.set()
             assert asked[0].result().all()
             assert asked[1].result().sum() > 4900
             assert asked[2].result() < 0.01
@@ -191,27 +200,39 @@ def test_slots_that_move_repeatedly_under_load_lose_no_key(cluster, client, name
             if turn % 2:
                 move(bits)
                 time.sleep(0.05)
+    eventually(lambda: failed or len(added) > 3)
     done.set()
     worker.join(60)
     assert not failed, failed
-    assert len(added) > 3
     assert there.contains_many(np.concatenate(added)).all()
 
 
-def test_a_batch_waits_for_the_failover_of_a_killed_master(tmp_path):
+def test_a_batch_waits_for_the_failover_of_a_killed_master(tmp_path, monkeypatch):
+    monkeypatch.setattr(strings, "RAISED_EVERY", math.inf)  # a replica without the last epoch is a rollback
     running = Cluster(tmp_path)
+    running.set_node_timeout(PATIENT)
+    between = threading.Lock()  # confirmations of replicas are not awaited from a master that is killed
     try:
         with running.client(retry=failover_retry()) as client:
             there = RedisBloomFilter(client, "f", 200_000, shards=12)
             there.update(np.arange(20_000))
-            client.wait(1, 1000, target_nodes="primaries")
+            client.wait(1, 60_000, target_nodes="primaries")
             victim = running.node_of(client, there._storage.names.bits[0])
-            timer = threading.Timer(0.1, victim.kill)
+            running.set_node_timeout(HASTY)
+
+            def kill():
+                with between:
+                    victim.kill()
+
+            timer = threading.Timer(0.1, kill)
             timer.start()
             batch = 4
             while timer.is_alive() or batch < 20:
                 there.update(np.arange(batch * 5000, (batch + 1) * 5000))
                 batch += 1
+                with between:
+                    if victim.process.poll() is None:
+                        client.wait(1, 60_000, target_nodes="primaries")
             timer.join()
             outcome = there.verify()
             assert outcome.restarted

@@ -143,7 +143,9 @@ def test_a_slow_creator_renews_no_manifest_of_another_filter(client, name, monke
     while state_of(client, name) != "building":
         slow.step()
     client.delete(f"{name}:fullbloom")
-    other = RedisBloomFilter(client, name, 2000, shards=2)
+    with monkeypatch.context() as patched:
+        patched.setattr(create, "TEMPORARY_TTL", 60_000)  # its creation may take long
+        other = RedisBloomFilter(client, name, 2000, shards=2)
     time.sleep(0.2)
     with pytest.raises(FilterLost):
         slow.finish()
@@ -336,6 +338,7 @@ def test_a_load_measured_before_a_clear_is_not_taken_after_it(client, name):
 def test_an_object_continues_in_another_event_loop(server, name, monkeypatch):
     """The first loop is closed while one key is on its way and another one waits."""
     unraisable = []
+    gc.collect()  # what other tests left
     monkeypatch.setattr(sys, "unraisablehook", unraisable.append)
     client = redis.asyncio.Redis(port=server.port)
     loop = asyncio.new_event_loop()

@@ -56,8 +56,8 @@ def test_texts_looked_up_in_a_filter_of_integers_warn_once(make, kind, container
         there.contains_many(range(5000, 5100))  # absent, of the same type
     with pytest.warns(KeyDomainWarning, match=r"of type text .* of type integer only") as caught:
         assert not any(there.contains_many(TEXTS))
-    assert len(caught) == 1
-    assert caught[0].filename == __file__
+    (warning,) = (one for one in caught if one.category is KeyDomainWarning)
+    assert warning.filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         there.contains_many(TEXTS)
@@ -71,7 +71,7 @@ def test_one_key_of_another_type_warns(make, kind):
         there.add(5)
         with pytest.warns(KeyDomainWarning, match="type integer only") as caught:
             assert key not in there
-        assert caught[0].filename == __file__
+        assert __file__ in {one.filename for one in caught if one.category is KeyDomainWarning}
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
@@ -98,7 +98,7 @@ def test_asyncio_warns_alike(make, server, kind):
             await one.add("a")
             with pytest.warns(KeyDomainWarning) as caught:
                 assert not await one.contains(5)
-            assert caught[0].filename == __file__
+            assert __file__ in {one.filename for one in caught if one.category is KeyDomainWarning}
             other = await KINDS[kind][0].open(own, there.name)
             await other.update(TEXTS)
             with pytest.warns(KeyDomainWarning):

@@ -210,7 +210,7 @@ def test_opening_waits_for_a_filter_in_creation(client, monkeypatch):
     with pytest.raises(EngineTimeout, match="not done"):
         RedisBloomFilter(client, "f", 1000)
     timer = threading.Timer(0.3, client.set, ["f:fullbloom", instance.manifest.to_bytes()])
-    monkeypatch.setattr(protocol, "_MAX_WAIT_FOR_OTHERS", 10)
+    monkeypatch.setattr(protocol, "_MAX_WAIT_FOR_OTHERS", 60)
     timer.start()
     assert RedisBloomFilter(client, "f", 1000).manifest == instance.manifest
     timer.join()

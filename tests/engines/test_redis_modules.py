@@ -105,8 +105,7 @@ def test_clear_empties_a_module_filter_for_every_client(client):
 
 
 def test_a_module_filter_expires_and_the_next_add_recreates_it(client):
-    f = RedisBloomFilter(client, "f", 1000, backend="module", ttl=0.5)
-    g = RedisBloomFilter(client, "f")
+    f, g = (RedisBloomFilter(client, "f", 1000, backend="module", ttl=0.5) for _ in range(2))
     f.update(range(100))
     (key,) = f._storage.names.bits
     f._storage.ends = g._storage.ends = inf  # clients that do not know that it is over

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import redis.asyncio
 from engines.servers import needs_redis
+from support import eventually
 
 from fullbloom import BloomFilter, ParameterError
 from fullbloom.engines.redis import AsyncRedisBloomFilter, RedisBloomFilter
@@ -152,6 +153,7 @@ def test_keys_added_during_a_reshard_are_kept(server, name):
 
         threads = [threading.Thread(target=load, args=(number,)) for number in range(2)]
         [thread.start() for thread in threads]
+        eventually(lambda: failed or all(batches))
         for shards in (5, 1, 8, 3, 2):
             there.reshard(shards)
         done.set()

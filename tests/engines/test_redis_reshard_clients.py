@@ -145,7 +145,7 @@ def test_clients_that_share_objects_during_reshards_lose_no_key(cluster, pool):
         ends, port = time.time() + SECONDS, cluster.nodes[0].port
         results = [pool.apply_async(work, (port, number, ends)) for number in range(CLIENTS)]
         reshards = 0
-        while time.time() < ends - 1:
+        while time.time() < ends - 1 or reshards < 2:
             instance["plain"].reshard(SHARDS[reshards % len(SHARDS)])
             reshards += 1
         result = [one.get(SECONDS + 120) for one in results]

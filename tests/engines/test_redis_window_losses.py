@@ -17,7 +17,7 @@ from contextlib import suppress
 import pytest
 import redis.asyncio
 import redis.exceptions
-from engines.clusters import Cluster
+from engines.clusters import PATIENT, Cluster
 from engines.servers import needs_redis
 from redis.backoff import ConstantBackoff
 from redis.retry import Retry
@@ -167,6 +167,7 @@ def chaos(cluster, ends, done):
 def without_failover(tmp_path):
     """A cluster whose replicas do not take over: a master that comes back has nothing."""
     running = Cluster(tmp_path)
+    running.set_node_timeout(PATIENT)
     for node in running.nodes:
         with node.client() as own:
             own.config_set("cluster-replica-no-failover", "yes")

@@ -13,19 +13,22 @@ import pytest
 SOURCE = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 static void pause_while(int fd, const char *variable, const char *part) {
-    char link[64], path[4096];
+    char link[64], path[4096], reached[4096];
     const char *file = getenv(variable);
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     ssize_t length = readlink(link, path, sizeof path - 1);
     if (!file || length < 0) return;
     path[length] = 0;
-    if (!strstr(path, part)) return;
+    if (!strstr(path, part) || access(file, F_OK) != 0) return;
+    snprintf(reached, sizeof reached, "%s.reached", file);
+    close(open(reached, O_WRONLY | O_CREAT, 0600));
     while (access(file, F_OK) == 0) usleep(2000);
 }
 
@@ -69,8 +72,17 @@ class SlowDisk:
     def paused(self, what: str):
         """Syncs of the "log" or of the "filters", or "writes" of the log, wait until the end of the block."""
         file = self._files[f"PAUSE_{what.upper()}"]
+        self._reached(what).unlink(missing_ok=True)
         file.touch()
         try:
             yield
         finally:
             file.unlink(missing_ok=True)
+
+    def has_paused(self, what: str) -> bool:
+        """Return whether anything waits since the pause began."""
+        return self._reached(what).exists()
+
+    def _reached(self, what: str) -> Path:
+        file = self._files[f"PAUSE_{what.upper()}"]
+        return file.with_name(f"{file.name}.reached")

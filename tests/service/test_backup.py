@@ -11,6 +11,7 @@ import os
 import socket
 import tarfile
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -350,11 +351,19 @@ def test_leftovers_of_a_crash_during_a_backup_are_removed_and_logged(start):
     assert len(warned) == 1
     assert str(left) in warned[0]
     # While a copy is made, nobody else reads it.
-    seen = []
-    copying = threading.Thread(target=lambda: [service.http.get("/v1/backup") for _ in range(20)])
+    seen, end = [], threading.Event()
+
+    def copy():
+        while not end.is_set():
+            service.http.get("/v1/backup")
+
+    copying = threading.Thread(target=copy)
     copying.start()
-    while copying.is_alive():
-        with contextlib.suppress(FileNotFoundError):
-            seen += [path.stat().st_mode & 0o077 for path in data.glob("backup-*/**/*")]
+    deadline = time.monotonic() + 60
+    while len(seen) < 100 and time.monotonic() < deadline:
+        for path in data.glob("backup-*/**/*"):
+            with contextlib.suppress(FileNotFoundError):
+                seen.append(path.stat().st_mode & 0o077)
+    end.set()
     copying.join()
     assert set(seen) == {0}

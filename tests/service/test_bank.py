@@ -332,6 +332,8 @@ def test_a_killed_service_has_every_acknowledged_pair_and_no_removed_owner(start
         for thread in threads:
             thread.start()
         stop.wait(rng.uniform(0.2, 0.6))
+        # A busy disk may take longer for the first of them.
+        eventually(lambda most=20 * (round_ + 1): len(acknowledged) > most and removed)
         if round_ % 2:
             service.http.post("/v1/checkpoint")
         service.kill()
@@ -343,8 +345,6 @@ def test_a_killed_service_has_every_acknowledged_pair_and_no_removed_owner(start
         assert all(pair in bank for pair in acknowledged)
         assert not any(bank.has_owner(owner) for owner, _ in removed)
     print(f"{len(acknowledged)} pairs and {len(removed)} removed owners acknowledged")
-    assert len(acknowledged) > 50
-    assert removed
     before = service.http.get("/v1/filters/b/dump").content
     service.restart()
     assert service.http.get("/v1/filters/b/dump").content == before
@@ -352,7 +352,9 @@ def test_a_killed_service_has_every_acknowledged_pair_and_no_removed_owner(start
 
 def test_history_has_samples_of_a_bank(start):
     service = start("--durability", "off", FULLBLOOM_HISTORY__EVERY="0.2")
-    service.http.post("/v1/filters", json={"name": "b", "kind": "bank", "capacity": 50})
+    # With a secret of its own, one of the keys would be found before it is added in every hundredth run.
+    body = {"name": "b", "kind": "bank", "capacity": 50, "seed": 7, "keyed": False}
+    service.http.post("/v1/filters", json=body)
     post(service, "/v1/filters/b/add", keys=[["ada", n] for n in range(40)])
 
     def sampled():

@@ -281,7 +281,7 @@ def test_a_change_whose_response_is_lost_is_made_once(service):
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         limits = httpx.Limits(max_keepalive_connections=0)
         with fullbloom.Client(url) as client:
-            client._http = httpx.Client(base_url=url, limits=limits)
+            client._http = httpx.Client(base_url=url, limits=limits, timeout=60)
             counts = client.create("lost", 1000, kind="counting")
             assert counts.add("a") is True
             assert counts.add_many(["a", "b"]) == [False, True]

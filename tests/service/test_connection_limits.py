@@ -183,6 +183,7 @@ def _only_socket(client):
 
 
 @pytest.mark.long
+@pytest.mark.timed  # one that other work keeps from asking for as long as a port's worth of strangers is idle
 def test_an_active_client_without_a_token_keeps_its_connection(limited):
     with (
         redis.Redis(*limited.resp, socket_timeout=60) as client,

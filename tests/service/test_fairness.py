@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -35,31 +36,23 @@ def wait_until(is_so):
 @pytest.fixture
 def paused_merge(start, slow_disk):
     """A function that starts a service in which a merge into "into" waits for the disk."""
+    with contextlib.ExitStack() as pause:  # a test that fails leaves no pause to the next one
 
-    def begin(kind, **environment):
-        service = start("--durability", "everysec", **slow_disk.environment, **environment)
-        for name in ("into", "from", "other"):
-            service.create(name, kind=kind, capacity=2_000_000, seed=7, keyed=False, strict=True)
-        pause = slow_disk.paused("filters")
-        pause.__enter__()
-        merge = begun(lambda: post(service, "into/merge", {"source": "from"}))
-        # A lookup goes on; an add waits once the merge has the filter.
-        wait_until(lambda: is_waiting(service))
-        return service, merge, pause
+        def begin(kind, **environment):
+            service = start("--durability", "everysec", **slow_disk.environment, **environment)
+            for name in ("into", "from", "other"):
+                service.create(name, kind=kind, capacity=2_000_000, seed=7, keyed=False, strict=True)
+            pause.enter_context(slow_disk.paused("filters"))
+            merge = begun(lambda: post(service, "into/merge", {"source": "from"}))
+            # A lookup goes on; an add waits once the merge has the filter, before it writes the file.
+            wait_until(lambda: slow_disk.has_paused("filters"))
+            return service, merge, pause
 
-    return begin
-
-
-def post(service, path, body, timeout=60):
-    return httpx.post(f"{service.url}/v1/filters/{path}".rstrip("/"), json=body, timeout=timeout)
+        yield begin
 
 
-def is_waiting(service):
-    try:
-        post(service, "into/add", {"key": "first"}, timeout=WAITS)
-    except httpx.ReadTimeout:
-        return True
-    return False
+def post(service, path, body):
+    return httpx.post(f"{service.url}/v1/filters/{path}".rstrip("/"), json=body, timeout=60)
 
 
 def soon(call):
@@ -74,7 +67,7 @@ def soon(call):
 @pytest.mark.timed
 def test_requests_for_other_filters_are_answered_during_a_merge(paused_merge, kind):
     service, merge, pause = paused_merge(kind)
-    with ThreadPoolExecutor(ADDS * 2) as clients:
+    with ThreadPoolExecutor(ADDS * 2) as clients, pause:
         adds = [clients.submit(post, service, "into/add", {"key": number}) for number in range(ADDS // 2)]
         adds += [clients.submit(post, service, "into/remove", {"key": "none"}) for _ in range(ADDS // 4)]
         merges = [clients.submit(post, service, "into/merge", {"source": "from"}) for _ in range(ADDS // 8)]
@@ -91,7 +84,7 @@ def test_requests_for_other_filters_are_answered_during_a_merge(paused_merge, ki
             assert soon(lambda: post(service, "into/check", {"keys": list(range(20_000))})).status_code == 200
             assert soon(lambda: httpx.get(f"{service.url}/v1/filters?limit=10")).status_code == 200
         assert not any(one.done() for one in (merge, *adds, *merges))
-        pause.__exit__(None, None, None)
+        pause.close()
         assert {one.result().status_code for one in (merge, *adds, *merges)} == {200}
     found = post(service, "into/check", {"keys": list(range(ADDS // 2))}).json()["found"]
     assert all(found)
@@ -101,7 +94,7 @@ def test_requests_for_other_filters_are_answered_during_a_merge(paused_merge, ki
 @pytest.mark.timed
 def test_few_requests_wait_for_one_filter(paused_merge):
     service, merge, pause = paused_merge("counting", FULLBLOOM_LIMITS__REQUESTS="40")
-    with ThreadPoolExecutor(30) as clients:
+    with ThreadPoolExecutor(30) as clients, pause:
         adds = [clients.submit(post, service, "into/add", {"key": number}) for number in range(30)]
         eventually(lambda: sum(one.done() for one in adds) >= 20)
         refused = [one.result() for one in adds if one.done()]
@@ -109,10 +102,13 @@ def test_few_requests_wait_for_one_filter(paused_merge):
             (503, "overloaded", "1")
         }
         assert soon(lambda: post(service, "other/add", {"key": "x"})).status_code == 200
-        pause.__exit__(None, None, None)
+        pause.close()
         statuses = sorted(one.result().status_code for one in adds)
     assert merge.result().status_code == 200
-    assert statuses.count(200) + len(refused) == 30
+    # Some may have been refused after the others were asked for.
+    assert statuses.count(503) >= len(refused)
+    assert statuses.count(200) + statuses.count(503) == 30
+    assert statuses.count(200) > 0
 
 
 REFUSALS = {

@@ -20,6 +20,7 @@ import fullbloom_server as native
 import pyarrow as pa
 import pytest
 import zstandard
+from support import eventually
 
 import fullbloom
 from fullbloom.service.engine import Fault
@@ -168,7 +169,7 @@ def worst(service, requests, seconds, statuses):
         draw = random.Random(number)
         while time.monotonic() < end:
             with contextlib.suppress(OSError), socket.socket() as one:
-                one.settimeout(end + AFTER - time.monotonic())
+                one.settimeout(max(0.0, end + AFTER - time.monotonic()))
                 # A small buffer: what is not read stays with the service.
                 one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
                 one.connect((host, int(port)))
@@ -304,12 +305,10 @@ def test_sampling_continues_from_the_previous_sample(start):
         return service.http.get(f"/v1/filters/{name}/history").json()["samples"]
 
     for name in (names[0], names[-1]):
-        while not samples(name):
-            pass
+        eventually(lambda name=name: samples(name))
     known = len(samples(names[0]))
     service.http.post(f"/v1/filters/{names[-1]}/add", json={"key": "ada"})
-    while samples(names[-1])[0]["adds"] != 1:
-        pass
+    eventually(lambda: samples(names[-1])[0]["adds"] == 1)
     assert len(samples(names[0])) == known
 
 

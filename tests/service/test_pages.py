@@ -192,4 +192,4 @@ def test_pages_need_no_token_and_their_requests_do(start):
 def test_pages_of_other_hosts_are_refused_without_tokens(service):
     """A page that another site's name leads to could read the filters."""
     assert service.http.get("/", headers={"host": "evil.example"}).status_code == 403
-    assert httpx.get(service.url, headers={"sec-fetch-site": "cross-site"}).status_code == 200
+    assert httpx.get(service.url, headers={"sec-fetch-site": "cross-site"}, timeout=60).status_code == 200

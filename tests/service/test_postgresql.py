@@ -96,7 +96,8 @@ def test_two_nodes_share_one_registry_of_names_and_tokens(start, database):
 
 def test_a_silent_node_loses_its_names_and_is_renamed_when_it_returns(start, registry):
     """Its names are free once an administrator says so; what it comes back with is kept under other names."""
-    patience = {"FULLBLOOM_SILENCE": "3"}
+    # Each node says something, and reads what others say, once a second; a busy machine may be late.
+    patience = {"FULLBLOOM_SILENCE": "10"}
     first, second = (start("--registry", registry, folder=folder, **patience) for folder in ("a", "b"))
     for name in ("lost", "kept"):
         first.create(name)

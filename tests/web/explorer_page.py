@@ -23,7 +23,7 @@ from web.browser import find_missing_build, find_missing_tool, launch
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.sync_api import Browser, BrowserContext, Page
+    from playwright.sync_api import Browser, BrowserContext, Locator, Page
 
 ROOT = Path(__file__).parents[2]
 DIST = ROOT / "web" / "explorer" / "dist"
@@ -64,6 +64,15 @@ new MutationObserver((_, observer) => {
   observer.disconnect();
   requestAnimationFrame(() => setTimeout(() => { window.picture = performance.now(); }));
 }).observe(document, { childList: true, subtree: true });
+"""
+#: Records how many absent keys the worker has looked up, before the page hears of it.
+COUNT_TRIALS = """
+window.Worker = class extends Worker {
+  constructor(...given) {
+    super(...given);
+    this.addEventListener("message", ({ data }) => { if (data.trials) window.trials = data.trials; });
+  }
+};
 """
 
 
@@ -146,7 +155,8 @@ def show(page: Page, address: str, scene: str, **values: object) -> None:
 
 def wait_for_all(page: Page) -> None:
     """Wait until the page has loaded all of its files."""
-    page.wait_for_selector('html[data-loaded="all"]', timeout=60_000, state="attached")
+    # Seventeen files, for each of which it may wait 2 seconds until it is idle.
+    page.wait_for_selector('html[data-loaded="all"]', timeout=300_000, state="attached")
 
 
 def read_fact(page: Page, name: str) -> str:
@@ -174,6 +184,22 @@ def wait_for_hash(page: Page, part: str) -> str:
     page.wait_for_function("part => location.hash.includes(part)", arg=part)
     fragment: str = page.evaluate("location.hash")
     return fragment
+
+
+def find_knob(page: Page, at: int = 0) -> Locator:
+    """Return the point number `at` of the scene's plots once it is where its values are."""
+    page.wait_for_function("at => document.querySelectorAll('.knob')[at]?.style.transform", arg=at)
+    return page.locator(".knob").nth(at)
+
+
+def wait_for_value(page: Page, knob: Locator, name: str) -> float:
+    """Return the value of a point that was dragged once the address has it, as `name`."""
+    value = float(knob.get_attribute("aria-valuenow") or "nan")
+    page.wait_for_function(
+        "([name, value]) => Number(new URLSearchParams(location.hash.split('?')[1]).get(name)) === value",
+        arg=[name, value],
+    )
+    return value
 
 
 def drop(page: Page, path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import socket
 import socketserver
 import struct
@@ -70,8 +71,13 @@ class _Handler(socketserver.BaseRequestHandler):
             while left > 0 and (more := self.request.recv(1 << 16)):
                 there.sendall(more)
                 left -= len(more)
+            passed = 0
             while more := there.recv(1 << 16):
                 self.request.sendall(more)
+                passed += len(more)
+                if passed >= self.server.most:
+                    # Now and then a part: a client gives up where nothing comes.
+                    self.server.go_on.wait(5)
 
 
 class FaultyProxy(socketserver.ThreadingTCPServer):
@@ -88,6 +94,9 @@ class FaultyProxy(socketserver.ThreadingTCPServer):
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
         #: The beginning of the paths that are answered here, and how; None while everything is passed on.
         self.fault: tuple[str, Answer] | None = None
+        #: Bytes of a response that are passed on at once; each part after them waits until all go on.
+        self.most = math.inf
+        self.go_on = threading.Event()
         #: When each of those requests came.
         self.faults: list[float] = []
         threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
@@ -100,6 +109,17 @@ class FaultyProxy(socketserver.ThreadingTCPServer):
             yield
         finally:
             self.fault = None
+
+    @contextlib.contextmanager
+    def pausing_after(self, most: int) -> Iterator[None]:
+        """Hold back what is beyond so many bytes of a response until the end of the block."""
+        self.go_on.clear()
+        self.most = most
+        try:
+            yield
+        finally:
+            self.most = math.inf
+            self.go_on.set()
 
     def stop(self) -> None:
         """Close the port."""

@@ -84,6 +84,7 @@ def fail_to_clear(page):
 def show_token(page):
     page.get_by_label("Name").fill("new")
     page.get_by_role("button", name="Create", exact=True).click()
+    expect(page.locator(".secret")).to_be_visible()
 
 
 def choose_bank(page):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 import threading
-import time
 
 import pytest
 from web.dashboard import build_path, confirm, encode_json, expect, find_tile
-from web.faulty_proxy import respond
+from web.faulty_proxy import FaultyProxy, respond
 
 
 def press(page, verb):
@@ -192,23 +191,21 @@ def test_a_token_can_be_copied_with_and_without_a_clipboard_api(start, new_tab, 
         assert page.evaluate("getSelection().toString().trim()") == token
 
 
-def test_a_download_sends_the_token_and_shows_progress(start, new_tab, tmp_path):
+def test_a_download_sends_the_token_and_shows_progress(start, new_tab, tmp_path, request):
     one = start()
     one.create("large", capacity=60_000_000)
     scopes = ["read", "write", "admin"]
     token = one.http.post("/v1/tokens", json={"name": "root", "scopes": scopes}).json()["token"]
-    tab = new_tab(one.url)
-    page = tab.open("#/filter/large")
+    proxy = FaultyProxy(one.url)
+    request.addfinalizer(proxy.stop)
+    page = new_tab(proxy.url).open("#/filter/large")
     page.get_by_role("dialog").get_by_label("Token").fill(token)
     press(page, "Use it")
     expect(find_tile(page, "Keys")).to_be_visible()
     tools = page.context.new_cdp_session(page)
-    tools.send("Network.enable")
-    slow = {"offline": False, "latency": 0, "downloadThroughput": 30e6, "uploadThroughput": -1}
-    tools.send("Network.emulateNetworkConditions", slow)
-    with page.expect_download() as download:
+    with page.expect_download() as download, proxy.pausing_after(40 << 20):
         press(page, "Download the file")
-        expect(page.get_by_text(re.compile(r"Downloading: [3-6]\d(\.\d+)?\sM"))).to_be_visible(timeout=60_000)
+        expect(page.get_by_text(re.compile(r"Downloading: 40(\.\d+)?\sM"))).to_be_visible()
         tools.send("HeapProfiler.collectGarbage")
         heap = tools.send("Runtime.getHeapUsage")
     download.value.save_as(tmp_path / "file")
@@ -235,9 +232,11 @@ def test_an_unanswered_upload_is_reported_as_possibly_applied(new_tab, proxy, na
     press(page, "Freeze …")
     page.get_by_label("Keys, one per line").fill("ada\nalan")
     expect(page.get_by_label("Kind, at a rate")).not_to_have_value("")
-    with proxy.answering(lambda _: time.sleep(0.5), build_path(name, "freeze")):
+    gate = threading.Event()
+    with proxy.answering(lambda _: gate.wait(60), build_path(name, "freeze")):
         confirm(page, name, "Build the static filter")
         expect(page.get_by_role("dialog")).to_contain_text("The service is at work")
+        gate.set()
         alert = page.get_by_role("dialog").get_by_role("alert")
         expect(alert).to_contain_text(
             "The change may have been made all the same: look before you repeat it."

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import json
 import random
-import socket
-from contextlib import closing
 
 import pytest
+from engines.servers import free_port
 from web.dashboard import HOSTILE, NO_ANSWER, confirm, encode_json, expect, find_tile, retry_now
 from web.faulty_proxy import reset, respond, send
-
-
-def find_free_port():
-    with closing(socket.create_server(("127.0.0.1", 0))) as one:
-        return one.getsockname()[1]
 
 
 @pytest.mark.long
@@ -93,7 +87,7 @@ def test_retry_after_is_respected(new_tab, proxy):
 
 
 def test_the_last_figures_stay_visible_during_an_outage_and_update_after_it(start, new_tab):
-    address = f"127.0.0.1:{find_free_port()}"
+    address = f"127.0.0.1:{free_port()}"
     one = start("--http", address)
     one.create("kept")
     tab = new_tab(one.url)

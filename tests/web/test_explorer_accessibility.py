@@ -51,6 +51,7 @@ def view(browser: Browser, width: int) -> Page:
         reduced_motion="reduce",
         bypass_csp=True,
     )
+    context.set_default_timeout(60_000)
     yield context.new_page()
     context.close()
 

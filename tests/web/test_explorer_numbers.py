@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from web.explorer_page import parse_int, parse_rate, read_fact, show, wait_for_hash
+from web.explorer_page import (
+    COUNT_TRIALS,
+    find_knob,
+    parse_int,
+    parse_rate,
+    read_fact,
+    show,
+    wait_for_hash,
+    wait_for_value,
+)
 
 import fullbloom
 from fullbloom import theory
@@ -146,6 +155,7 @@ def test_measured_blocked_and_classic_rates_equal_pythons(page: Page, address: s
 
 @pytest.mark.parametrize(("n", "m"), [(3.5, 5), (5.8, 7)])
 def test_the_measured_point_of_the_curves_equals_pythons(page: Page, address: str, n: float, m: int) -> None:
+    page.add_init_script(COUNT_TRIALS)
     show(page, address, "curves", n=n, m=m)
     items, bits = round(10**n), 10**m
     best = theory.num_hashes(bits, items)
@@ -154,15 +164,10 @@ def test_the_measured_point_of_the_curves_equals_pythons(page: Page, address: st
         theory.classic_fpr(items, bits, best), rel=0.03
     )
     assert float(read_fact(page, "bits per key").replace(",", "")) == match_digits(bits / items)
-    page.set_default_timeout(120_000)
-    last, waited = "", ""
-    while last != waited or not last.endswith(("%", "⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹")):
-        last = waited
-        page.wait_for_timeout(3000)
-        waited = read_fact(page, "measured")
-    want = measure("classic", bits, best, items, 2_000_000)
-    print(f"{items} keys in {bits} bits: {waited}, Python {want}")
-    assert parse_rate(waited) == (match_digits(want) if want > 0 else 0)
+    page.wait_for_function("() => window.trials === 2_000_000", timeout=120_000)
+    measured, want = read_fact(page, "measured"), measure("classic", bits, best, items, 2_000_000)
+    print(f"{items} keys in {bits} bits: {measured}, Python {want}")
+    assert parse_rate(measured) == (match_digits(want) if want > 0 else 0)
 
 
 @pytest.mark.parametrize(("bits", "hashes", "items"), [(1024, 5, 142), (4096, 3, 2000), (256, 14, 1)])
@@ -448,8 +453,7 @@ def test_dragging_a_point_updates_every_plot_and_its_numbers(
     page: Page, address: str, scene: str, knob: int, values: dict[str, float], name: str, distance: int
 ) -> None:
     show(page, address, scene, **values)
-    page.wait_for_timeout(300)
-    point = page.locator(".knob").nth(knob)
+    point = find_knob(page, knob)
     point.scroll_into_view_if_needed()
     box = point.bounding_box()
     assert box
@@ -458,24 +462,23 @@ def test_dragging_a_point_updates_every_plot_and_its_numbers(
     page.mouse.down()
     page.mouse.move(start[0] + distance, start[1] + 5, steps=8)
     page.mouse.up()
-    page.wait_for_timeout(600)  # the address follows
-    found = re.search(rf"[?&]{name}=([\d.]+)", page.evaluate("location.hash"))
-    assert found, page.evaluate("location.hash")
-    moved = float(found[1])
+    moved = wait_for_value(page, point, name)
     assert (moved > values[name]) == (distance > 0)
     now = {**values, name: moved}
     # The point is within one step of the pointer, and the scene shows its numbers.
     after = point.bounding_box()
     assert after
+    place = point.evaluate("one => one.style.transform")
     point.press("ArrowRight")
-    page.wait_for_timeout(300)
+    page.wait_for_function(
+        "([at, place]) => document.querySelectorAll('.knob')[at].style.transform !== place", arg=[knob, place]
+    )
     stepped = point.bounding_box()
     assert stepped
     point.press("ArrowLeft")
     step = abs(stepped["x"] - after["x"])
     print(f"one step is {step:.1f} pixels")
     assert abs(after["x"] + after["width"] / 2 - start[0] - distance) <= step / 2 + 2
-    page.wait_for_timeout(300)
     if scene == "rate":
         want = theory.classic_fpr(10_000, round(now["bits"] * 10_000), int(now["k"]))
         assert parse_rate(read_fact(page, "theory")) == match_digits(want)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import struct
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,11 +16,13 @@ from web.explorer_page import (
     WATCH,
     PageHandler,
     drop,
+    find_knob,
     parse_rate,
     read_fact,
     show,
     wait_for_all,
     wait_for_hash,
+    wait_for_value,
 )
 
 import fullbloom
@@ -109,6 +110,7 @@ def test_lookups_in_a_file_equal_pythons(page: Page, address: str, tmp_path: Pat
     drop(page, tmp_path / "words.bloom")
     page.get_by_label("Keys to look up").fill("ada\ngrace\nnobody\n<b>x</b>")
     page.get_by_role("button", name="Look up", exact=True).click()
+    page.wait_for_selector("tbody tr:nth-child(4)")
     rows = [row.split("\t") for row in page.locator("tbody tr").all_inner_texts()]
     for word, answer, count, positions in rows:
         assert (answer == "probably") == (word in filter_)
@@ -210,14 +212,14 @@ def test_controls_and_links_work_by_keyboard(page: Page, address: str) -> None:
 
 def test_dragging_a_point_changes_the_rate(page: Page, address: str) -> None:
     show(page, address, "rate", bits=10, k=7)
-    page.wait_for_timeout(300)
-    box = page.locator(".knob").first.bounding_box()
+    knob = find_knob(page)
+    box = knob.bounding_box()
     assert box
     page.mouse.move(box["x"] + 15, box["y"] + 15)
     page.mouse.down()
     page.mouse.move(box["x"] + 95, box["y"] + 15, steps=5)
     page.mouse.up()
-    bits = float(re.search(r"bits=([\d.]+)", wait_for_hash(page, "bits="))[1])  # type: ignore[index]
+    bits = wait_for_value(page, knob, "bits")
     assert bits > 11
     assert parse_rate(read_fact(page, "theory")) == pytest.approx(
         theory.classic_fpr(10_000, round(bits * 10_000), 7), rel=0.01
@@ -283,6 +285,7 @@ def test_data_saver_loads_a_scene_only_when_it_is_opened(
 @pytest.mark.parametrize("width", [360, 1280])
 def test_the_header_is_one_row_also_with_a_note(browser: Browser, address: str, width: int) -> None:
     context = browser.new_context(viewport={"width": width, "height": 900})
+    context.set_default_timeout(60_000)
     page = context.new_page()
     show(page, address, "words")
 
@@ -308,6 +311,7 @@ def test_the_header_is_one_row_also_with_a_note(browser: Browser, address: str, 
 @pytest.mark.parametrize("width", [360, 768, 1280, 3840])
 def test_no_scene_scrolls_sideways(browser: Browser, address: str, width: int) -> None:
     context = browser.new_context(viewport={"width": width, "height": 900})
+    context.set_default_timeout(60_000)
     page = context.new_page()
     for scene in SCENES:
         show(page, address, scene)
@@ -322,6 +326,7 @@ def test_the_first_picture_appears_within_a_second(browser: Browser, address: st
     for _ in range(3):  # a busy machine: the best counts
         context = browser.new_context()
         context.add_init_script(WATCH)
+        context.set_default_timeout(60_000)
         page = context.new_page()
         page.goto(address)
         page.wait_for_function("() => window.picture !== undefined")

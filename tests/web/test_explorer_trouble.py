@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from web.explorer_page import drop, read_fact, show
+from support import eventually
+from web.explorer_page import drop, read_fact, show, wait_for_all
 
 import fullbloom
 
@@ -22,6 +23,9 @@ MODULE = "**/*.wasm"
 PARTS = 150e6
 #: Scenes that measure, and the name of a measurement.
 MEASURING = {"rate": "measured", "curves": "measured", "blocked": "blocked, measured"}
+#: True once all measurements of the scene have stopped: it has one or two.
+HAVE_STOPPED = """() => [...document.querySelectorAll("[data-fact$='measured']")]
+  .every((fact) => fact.innerText === "not measured")"""
 HAS_RATE = "name => document.querySelector(`[data-fact='${name}']`).innerText.endsWith('%')"
 
 
@@ -49,17 +53,20 @@ def test_a_measurement_reports_a_load_failure_and_can_be_retried(
     """The page has loaded its module; the worker loads the module again."""
     name = MEASURING[scene]
     show(frugal, address, "words")
-    context.route(what, lambda route: route.abort())
+    failed: list[str] = []
+    context.route(what, lambda route: (failed.append(route.request.url), route.abort()))
     switch_scene(frugal, scene)
     trouble = frugal.locator(".trouble[role=alert]")
     for _ in range(2):
-        trouble.wait_for()
+        frugal.wait_for_function(HAVE_STOPPED)
         assert "The measurement stopped" in trouble.inner_text()
         assert "when the connection is back" in trouble.inner_text()
         assert read_fact(frugal, name) == "not measured"
+        before = len(failed)
         frugal.get_by_role("button", name="Try again").click()
-        frugal.wait_for_timeout(700)
-    trouble.wait_for()
+        # Until then the page shows what it showed before.
+        eventually(lambda: frugal.wait_for_timeout(20) or len(failed) > before)  # noqa: B023 - called here
+    frugal.wait_for_function(HAVE_STOPPED)
     context.unroute(what)
     frugal.get_by_role("button", name="Try again").click()
     frugal.wait_for_function(HAS_RATE, arg=name)
@@ -74,7 +81,9 @@ def test_a_measurement_restarts_when_the_network_returns(
     switch_scene(frugal, "rate")
     frugal.locator(".trouble[role=alert]").wait_for()
     context.unroute(MODULE)
-    frugal.evaluate("window.dispatchEvent(new Event('online'))")
+    # The page listens from the next frame on.
+    frugal.evaluate("""() => new Promise((resume) => requestAnimationFrame(() => setTimeout(resume)))
+        .then(() => { window.dispatchEvent(new Event("online")); })""")
     frugal.wait_for_function(HAS_RATE, arg="measured")
 
 
@@ -144,7 +153,7 @@ def test_a_file_of_250_mb_opens_in_bounded_memory(page: Page, address: str, tmp_
     size = (tmp_path / "large.bloom").stat().st_size
     assert 240e6 < size < 256 << 20
     show(page, address, "file")
-    page.set_default_timeout(60_000)
+    wait_for_all(page)
     before, longest = measure_peak_memory(), []
     # The first file's memory is fragmented; from the second file on, memory is reused.
     for copies in (2, 3, 3):
@@ -168,6 +177,7 @@ def test_a_file_of_250_mb_opens_in_bounded_memory(page: Page, address: str, tmp_
 def test_a_file_above_the_size_limit_shows_its_header_only(page: Page, address: str, tmp_path: Path) -> None:
     fullbloom.BloomFilter.with_shape(2_200_000_000, 7).save(tmp_path / "larger.bloom")
     show(page, address, "file")
+    wait_for_all(page)
     before = measure_peak_memory()
     drop(page, tmp_path / "larger.bloom")
     page.wait_for_selector('.trouble:has-text("this page opens files up to 268 MB")')

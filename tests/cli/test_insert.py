@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
 import subprocess
-import time
+import termios
 
 import pytest
-from support import variants_with
+from support import eventually, variants_with
 
 import fullbloom as package
 from fullbloom import registry
@@ -159,11 +160,12 @@ def test_a_file_is_replaced_by_one_run_at_a_time(fullbloom, program, refused, tm
     (tmp_path / "lines").write_bytes(b"b\n")
     adding = [*program, "insert", "-q", str(tmp_path / "f"), "-"]
     with subprocess.Popen(adding, stdin=subprocess.PIPE) as process:
-        until = time.monotonic() + 60
-        while not (tmp_path / ".f.lock").exists() and time.monotonic() < until:
-            time.sleep(0.02)
+        process.stdin.write(b"c\n")
+        process.stdin.flush()
+        # A run reads lines once it has the lock; the lock's file is there a moment earlier.
+        eventually(lambda: fcntl.ioctl(process.stdin, termios.FIONREAD, bytes(4)) == bytes(4))
         assert "another run" in refused(fullbloom(command, *words, cwd=tmp_path))
-        process.communicate(b"c\n", timeout=60)
+        process.communicate(timeout=60)
     fullbloom(command, *words, cwd=tmp_path, check=0)
     seen = package.open(tmp_path / "f")
     assert ("b" in seen, "c" in seen) == (True, command == "merge")

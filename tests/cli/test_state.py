@@ -163,7 +163,17 @@ def test_seen_remembers_no_line_that_it_could_not_print(
 
 def test_seen_remembers_the_marked_lines_of_a_block_that_a_closed_pipe_took(fullbloom, program, tmp_path):
     data = b"".join(b"%08d\n" % number for number in range(100_000))
-    words = [*program, "seen", "-q", "--mark", "--state", str(tmp_path / "s"), str(tmp_path / "in")]
+    words = [
+        *program,
+        "seen",
+        "-q",
+        "--fpr",
+        "1e-12",
+        "--mark",
+        "--state",
+        str(tmp_path / "s"),
+        str(tmp_path / "in"),
+    ]
     (tmp_path / "in").write_bytes(data)
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         got = os.read(process.stdout.fileno(), 1 << 12)

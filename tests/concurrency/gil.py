@@ -23,7 +23,8 @@ class Watch:
     """
 
     def __init__(self) -> None:
-        self.longest = 0.0
+        #: What its creator worked from each of its turns to the next.
+        self._gaps: list[float] = []
         self._watched = time.pthread_getcpuclockid(threading.get_ident())
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run)
@@ -36,19 +37,25 @@ class Watch:
         while not self._stop.is_set():
             time.sleep(0.0002)
             now = time.clock_gettime(self._watched)
-            self.longest = max(self.longest, now - last)
+            self._gaps.append(now - last)
             last = now
 
     def during(self, call: Callable[[], object]) -> float:
         """The longest wait while ``call`` ran."""
-        time.sleep(0.001)
-        self.longest = 0.0
+        self._wait_for_turns()
+        self._gaps.clear()
         answer = call()
-        # A call that never lets go is noted when it has ended.
-        time.sleep(0.001)
-        longest = self.longest
+        # A call that never lets go is noted when it has ended, on a busy machine some time later.
+        self._wait_for_turns()
+        longest = max(self._gaps)
         del answer  # which takes the interpreter its time where it is a large bytes
         return longest
+
+    def _wait_for_turns(self) -> None:
+        """Wait until the thread has noted what came before: it may be in the middle of one turn."""
+        known = len(self._gaps)
+        while len(self._gaps) < known + 2:
+            time.sleep(0.0002)
 
     def stop(self) -> None:
         """End the thread."""

@@ -233,7 +233,7 @@ def test_a_child_forked_under_a_lock_does_not_hold_it_after_its_parent(
     thread = threading.Thread(target=lock_again, daemon=True)
     try:
         thread.start()
-        assert done.wait(timeout=PATIENCE / 4)
+        assert done.wait(timeout=PATIENCE)
     finally:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)

@@ -1,4 +1,8 @@
-"""Tasks for workers with several processes; the broker is the folder in ``JOBS``."""
+"""Tasks for workers with several processes; the broker is the Redis server at the port ``JOBS_REDIS``.
+
+Kombu's broker of files does not suffice: a worker may take a message between its creation and its writing; it
+reads nothing then, and ends.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +17,8 @@ from fullbloom.engines.redis import RedisBloomFilter
 from fullbloom.recipes.celery import once
 
 FOLDER = Path(os.environ["JOBS"])
-app = Celery("jobs", broker="filesystem://", backend=f"file://{FOLDER}/results")
-app.conf.broker_transport_options = {
-    "polling_interval": 0.05,
-    "data_folder_in": str(FOLDER / "queue"),
-    "data_folder_out": str(FOLDER / "queue"),
-    "control_folder": str(FOLDER / "control"),
-}
+PORT = int(os.environ["JOBS_REDIS"])
+app = Celery("jobs", broker=f"redis://127.0.0.1:{PORT}/1", backend=f"file://{FOLDER}/results")
 
 
 @app.task
@@ -30,7 +29,7 @@ def in_memory(number):
 
 def connect():
     """Return the filter that the processes share."""
-    client = redis.Redis(port=int(os.environ["JOBS_REDIS"]))
+    client = redis.Redis(port=PORT)
     return RedisBloomFilter(client, "jobs", 10_000, 1e-9)
 
 

@@ -11,7 +11,7 @@ import pytest
 from fullbloom import ParameterError, theory
 from fullbloom.recipes.hyphenation import Hyphenator, find_exceptions
 
-SEED = random.SystemRandom().getrandbits(32)
+SEED = 1970
 
 
 def split(word: str) -> str:

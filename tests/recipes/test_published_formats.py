@@ -15,7 +15,7 @@ from fullbloom.recipes.prefix_set import PrefixSet, hash_prefix
 from fullbloom.recipes.squid import SquidDigest, hash_request
 from fullbloom.recipes.venti import VentiFilter, score
 
-SEED = random.SystemRandom().getrandbits(32)
+SEED = 1970
 #: A digest as Squid 5.7 sent it, after twenty pages; its own icons are in its cache, too.
 SQUID = bytes.fromhex(
     "000500030000004800000047000000000000002d0504"

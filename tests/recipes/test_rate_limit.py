@@ -11,7 +11,7 @@ import pytest
 from fullbloom import KeyTypeError, ParameterError
 from fullbloom.recipes.rate_limit import RateLimiter
 
-SEED = random.SystemRandom().getrandbits(32)
+SEED = 1970
 
 
 class Clock:

@@ -14,6 +14,7 @@ import pytest
 import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
+from support import eventually
 
 #: What `fullbloom serve` tells glibc's allocator (`fullbloom.service.resources`).
 ALLOCATOR = {
@@ -101,6 +102,17 @@ class Service:
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             if stream is not None:
                 stream.close()
+
+    def settle(self) -> None:
+        """Wait until all its threads sleep: then what follows a reply is done, such as freeing memory."""
+        eventually(self._sleeps)
+
+    def _sleeps(self) -> bool:
+        try:
+            texts = [stat.read_text() for stat in Path(f"/proc/{self.process.pid}/task").glob("*/stat")]
+        except OSError:  # a thread ended
+            return False
+        return all(text.rpartition(")")[2].split()[0] == "S" for text in texts)
 
     def memory(self) -> int:
         """Resident bytes."""

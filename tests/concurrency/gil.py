@@ -52,7 +52,7 @@ class Watch:
         return longest
 
     def _wait_for_turns(self) -> None:
-        """Wait until the thread has noted what came before: it may be in the middle of one turn."""
+        """Wait for two more gaps: the thread may be in the middle of a turn."""
         known = len(self._gaps)
         while len(self._gaps) < known + 2:
             time.sleep(0.0002)

@@ -61,8 +61,8 @@ def quick_retry() -> Retry:
 def draw_port(*offsets: int) -> int:
     """A port that is free now, and so are those at the offsets from it.
 
-    They are none of those that the system gives to connections, and to who binds port 0: nobody takes one
-    meanwhile, nor while a server that will have it again is away.
+    The system gives none of them to connections, or for port 0: nothing takes one meanwhile, nor while a
+    server that will listen on it again is away.
     """
     while True:
         port = _DRAW.randrange(_FIRST_PORT, _LAST_PORT - max(offsets, default=0))

@@ -243,6 +243,7 @@ pub(crate) fn roots(of: &[u64]) -> Option<Vec<u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::structure::testing::fixed_cases;
     use proptest::prelude::*;
 
     fn slow(a: u64, b: u64) -> u64 {
@@ -254,6 +255,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(fixed_cases())]
         #[test]
         fn arithmetic_is_that_of_the_field(a in 0..P, b in 0..P) {
             prop_assert_eq!(mul(a, b), slow(a, b));

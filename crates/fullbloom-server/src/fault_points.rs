@@ -130,8 +130,8 @@ mod armed {
             let done =
                 |rules: &(u64, Vec<Rule>)| rules.1.iter().any(|rule| rule.number == self.0 && rule.reached > rule.skip);
             while !done(&rules) {
-                let timeout = CHANGED.wait_for(&mut rules, Duration::from_secs(30)).timed_out();
-                assert!(!timeout || done(&rules), "the point was not reached in 30 s");
+                let timeout = CHANGED.wait_for(&mut rules, Duration::from_secs(120)).timed_out();
+                assert!(!timeout || done(&rules), "the point was not reached in 120 s");
             }
         }
 

@@ -22,7 +22,7 @@ fn ask(address: &str, authenticator: Option<Arc<Authenticator>>) -> Result<Strin
     let options = resp::Options { address: address.into(), authenticator, ..resp::Options::default() };
     let listener = runtime.block_on(resp::listen(store, options))?;
     let mut client = TcpStream::connect(("127.0.0.1", listener.address().port())).map_err(wrong)?;
-    client.set_read_timeout(Some(Duration::from_secs(20))).map_err(wrong)?;
+    client.set_read_timeout(Some(Duration::from_secs(120))).map_err(wrong)?;
     client.write_all(b"PING\r\n").map_err(wrong)?;
     let mut heard = [0; 64];
     let length = client.read(&mut heard).map_err(wrong)?;

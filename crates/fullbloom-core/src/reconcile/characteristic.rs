@@ -174,7 +174,7 @@ impl CharacteristicSketch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::structure::testing::hash;
+    use crate::structure::testing::{fixed_cases, hash};
     use proptest::prelude::*;
 
     fn sketch(keys: impl IntoIterator<Item = u64>, bound: u64) -> CharacteristicSketch {
@@ -189,7 +189,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
+        #![proptest_config(ProptestConfig { cases: 64, ..fixed_cases() })]
         /// Exact up to the bound, and nothing beyond it.
         #[test]
         fn the_differences_come_out_up_to_the_bound(

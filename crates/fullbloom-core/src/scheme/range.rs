@@ -23,9 +23,11 @@ fn by_halves(hash: u64, range: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::{by_halves, product};
+    use crate::structure::testing::fixed_cases;
     use proptest::prelude::*;
 
     proptest! {
+        #![proptest_config(fixed_cases())]
         #[test]
         fn halves_give_the_product(hash: u64, range: u32) {
             prop_assert_eq!(by_halves(hash, range.into()), product(hash, range.into()));

@@ -3,6 +3,9 @@
 
 use std::sync::Arc;
 
+use proptest::prelude::ProptestConfig;
+use proptest::test_runner::RngSeed;
+
 use super::declaration::Parameter;
 use super::{CellCounts, Declared, Loadable, Value};
 use crate::cells::Memory;
@@ -13,6 +16,11 @@ use crate::registry::VARIANTS;
 /// A well-mixed hash of a counter.
 pub(crate) fn hash(i: u64) -> u64 {
     crate::hash::splitmix::at(0, i)
+}
+
+/// As many cases as usual, the same in every run. `PROPTEST_CASES=100000` tries more.
+pub(crate) fn fixed_cases() -> ProptestConfig {
+    ProptestConfig { rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() }
 }
 
 /// No choice, and each choice among names for one of the parameters.

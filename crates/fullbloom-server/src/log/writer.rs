@@ -292,9 +292,24 @@ impl Shared {
     }
 
     fn refuse(&self, why: String) {
-        self.troubled.store(true, Ordering::Release);
-        self.progress.send_modify(|p| p.trouble = Some(why));
+        // Both under the lock of `progress`: whoever sees the flag sees the reason, and `accept` cannot come in between.
+        self.progress.send_modify(|p| {
+            p.trouble = Some(why);
+            self.troubled.store(true, Ordering::Release);
+        });
+        // A thread between its look at `troubled` and its wait holds this lock, and would miss the notification.
+        drop(self.pending.lock());
         self.rotated.notify_all();
+    }
+
+    /// Accepts changes again, unless a sync has failed in the meantime.
+    fn accept(&self) {
+        self.progress.send_modify(|p| {
+            if !self.broken.load(Ordering::Acquire) {
+                p.trouble = None;
+                self.troubled.store(false, Ordering::Release);
+            }
+        });
     }
 
     /// Records that records up to this number are on disk: first in the folder, for recovery after a crash.
@@ -398,10 +413,12 @@ impl Writer {
         std::mem::swap(&mut pending.block, block);
         std::mem::swap(&mut pending.held, &mut self.held);
         let records = std::mem::take(&mut pending.records);
-        let slow = !self.shared.broken.load(Ordering::Acquire) && self.shared.progress.borrow().trouble.is_none();
-        if slow {
+        let progress = self.shared.progress.borrow();
+        // The disk was only slow. As long as `progress` is borrowed, `refuse` waits.
+        if progress.trouble.is_none() {
             self.shared.troubled.store(false, Ordering::Release);
         }
+        drop(progress);
         (pending.next - u64::from(records), records, pending.rotate, pending.stop)
     }
 
@@ -426,10 +443,8 @@ impl Writer {
                     self.length += block.len() as u64;
                     self.shared.written.fetch_add(block.len() as u64, Ordering::Relaxed);
                     self.unsynced = true;
-                    // A write does not repair a sync that failed in the meantime.
-                    if refused && !self.shared.broken.load(Ordering::Acquire) {
-                        self.shared.progress.send_modify(|p| p.trouble = None);
-                        self.shared.troubled.store(false, Ordering::Release);
+                    if refused {
+                        self.shared.accept();
                     }
                     return true;
                 }

@@ -45,6 +45,9 @@ const LOOK_UPS: &[(&str, &str, &str, &str)] = &[
     ("BLOOM.CREATE C KIND bloom capacity 9", "BLOOM.ADD C k", "BLOOM.CHECK C k", "*1\r\n:1"),
 ];
 
+/// The time in which a reply must come, even on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
 fn io(error: std::io::Error) -> Fault {
     Fault::new(Code::Io, error.to_string())
 }
@@ -67,7 +70,7 @@ impl Client {
     fn is_silent(&mut self, moment: Duration) -> Result<bool> {
         self.0.set_read_timeout(Some(moment)).map_err(io)?;
         let heard = self.0.peek(&mut [0]);
-        self.0.set_read_timeout(Some(Duration::from_secs(30))).map_err(io)?;
+        self.0.set_read_timeout(Some(PATIENCE)).map_err(io)?;
         match heard {
             Ok(_) => Ok(false),
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => Ok(true),
@@ -90,7 +93,7 @@ fn replies_wait_for_the_changes_on_which_they_depend() -> Result<()> {
         runtime.block_on(listen(store.clone(), Options { address: "127.0.0.1:0".into(), ..Options::default() }))?;
     let client = || -> Result<Client> {
         let stream = TcpStream::connect(listener.address()).map_err(io)?;
-        stream.set_read_timeout(Some(Duration::from_secs(30))).map_err(io)?;
+        stream.set_read_timeout(Some(PATIENCE)).map_err(io)?;
         Ok(Client(stream))
     };
     let mut first = client()?;

@@ -70,7 +70,7 @@ fn any_history_of_notes_and_filters_recovers_from_a_crash_at_any_time() -> Resul
 fn a_note_is_set_under_conditions_and_never_over_a_filter() -> Result<()> {
     let store = Store::open(Options::default())?;
     assert!(set(&store, "a", b"1", Some(true), NoteExpiry::Never)?.is_none());
-    assert!(set(&store, "a", b"1", Some(false), NoteExpiry::At(now() + 50_000))?.is_some());
+    assert!(set(&store, "a", b"1", Some(false), NoteExpiry::At(now() + 1_000_000))?.is_some());
     assert!(set(&store, "a", b"2", Some(false), NoteExpiry::Never)?.is_none());
     let until = store.get(b"a")?.expires();
     assert!(until.is_some() && set(&store, "a", b"3", Some(true), NoteExpiry::Keep)?.is_some());

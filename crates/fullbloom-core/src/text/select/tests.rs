@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::bloom::BloomFilter;
 use crate::key::KeyDomains;
+use crate::structure::testing::fixed_cases;
 use crate::structure::{Filter, Sizable};
 
 const CSV: Table = Table { delimiter: b',', quotes: true };
@@ -100,6 +101,7 @@ fn values_are_found_by_dotted_names() {
 }
 
 proptest! {
+    #![proptest_config(fixed_cases())]
     /// Every way to cut a text in two gives the records of the whole, and no bytes make anything panic.
     #[test]
     fn blocks_may_be_cut_anywhere(

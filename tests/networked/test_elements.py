@@ -26,6 +26,7 @@ from fullbloom.compose.networked import (
     find_duplicates,
     replicate,
     run_local,
+    sockets,
 )
 from fullbloom.errors import FullbloomError, ParameterError, ParameterTypeError, PeerError
 
@@ -297,6 +298,23 @@ def test_the_report_of_a_failure_arrives_past_megabytes_that_nobody_reads(
     time.sleep(0.2)
     with pytest.raises(PeerError, match="rank 0 stopped before the end"):
         peer.receive(0)
+    peer.close()
+
+
+def test_the_report_of_a_failure_is_read_after_the_connection_is_lost(
+    connect: Callable[..., tuple[SocketElement, SocketElement]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A peer that is paused for longer than the failed element waits sends before it reads the report."""
+    monkeypatch.setattr(sockets, "_LINGER_SECONDS", 0.1)
+    failed, peer = connect(timeout=20)
+    failed.send(1, b"before")
+    failed.abort()
+    with pytest.raises(PeerError, match="cannot be reached any more"):
+        while True:
+            peer.send(0, b"")
+    assert peer.receive(0) == b"before"
+    with pytest.raises(PeerError, match="rank 0 stopped before the end"):
+        peer.send(0, b"")
     peer.close()
 
 

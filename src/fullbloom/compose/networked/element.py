@@ -57,7 +57,7 @@ class Kind(enum.IntEnum):
     FAILURE = 3
 
 
-_RANK_BYTES = 4
+RANK_BYTES = 4
 
 
 def check_message(message: object) -> bytes:
@@ -131,7 +131,7 @@ class MessageElement(abc.ABC):
         """
         if culprit is not None and not 0 <= culprit < self._size:
             raise ParameterError(f"culprit must be a rank from 0 to {self._size - 1}, got {culprit}")
-        payload = (self._rank if culprit is None else culprit).to_bytes(_RANK_BYTES, "big")
+        payload = (self._rank if culprit is None else culprit).to_bytes(RANK_BYTES, "big")
         for peer in range(self._size):
             if peer != self._rank:
                 # A peer that is gone needs no report, and an element that is closed raises ValueError.
@@ -177,7 +177,7 @@ class MessageElement(abc.ABC):
     def _describe_failure(self, source: int, payload: bytes) -> PeerError:
         """Return the error for a failure that ``source`` reported."""
         culprit = int.from_bytes(payload, "big")
-        if len(payload) != _RANK_BYTES or culprit >= self._size:
+        if len(payload) != RANK_BYTES or culprit >= self._size:
             return PeerError(source, "sent an invalid report of a failure")
         if culprit in (source, self._rank):
             # A peer that blames this element has failed as far as this element can tell.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fullbloom.errors import ParameterError, ParameterTypeError, PeerError
 
-from .element import Kind, MessageElement, check_message
+from .element import RANK_BYTES, Kind, MessageElement, check_message
 from .handshake import Acceptor, Identity, read_exactly, time_left
 
 if TYPE_CHECKING:
@@ -163,10 +163,19 @@ class SocketElement(MessageElement):
         if peer is None:
             raise ValueError("the element is closed")
         if peer.broken:
-            raise PeerError(to, f"cannot be reached any more: {peer.broken[0]}")
+            raise self._explain_loss(to, peer)
         peer.frames.put(_FRAME.pack(kind, len(payload)))
         if payload:
             peer.frames.put(payload)
+
+    def _explain_loss(self, source: int, peer: _Peer) -> PeerError:
+        """Return the failure that a lost peer reported last, if that is the next frame, or else the loss."""
+        report = _FRAME.pack(Kind.FAILURE, RANK_BYTES)
+        with contextlib.suppress(OSError):  # includes PeerError
+            # Messages that came before it stay unread: they may still be received.
+            if peer.reader.recv(len(report), socket.MSG_PEEK) == report:
+                return self._describe_failure(source, self._take(source)[1])
+        return PeerError(source, f"cannot be reached any more: {peer.broken[0]}")
 
     def _take(self, source: int) -> tuple[Kind, bytes]:
         peer = self._peers.get(source)

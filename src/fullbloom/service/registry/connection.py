@@ -56,7 +56,7 @@ class Registry:
         except ArgumentError as error:
             raise StartError(f"the registry's URL cannot be read: {error}") from None
         except SQLAlchemyError as error:
-            raise StartError(_explain(error, parsed)) from None
+            raise StartError(_explain(error, parsed, "reached")) from None
         self.filters = Filters(self.engine)
         self.nodes = Nodes(self.engine)
         self.shared_filters = Shared(self.engine)
@@ -86,14 +86,14 @@ class Registry:
         """Close the connections; raise ``StartError`` for an error of the database."""
         self.close()
         if isinstance(error, SQLAlchemyError):
-            raise StartError(_explain(error, self.engine.url)) from None
+            raise StartError(_explain(error, self.engine.url, "used")) from None
 
 
-def _explain(error: SQLAlchemyError, url: URL) -> str:
+def _explain(error: SQLAlchemyError, url: URL, done: str) -> str:
     """Return what is wrong with a database, and which one it is, without its password."""
     shown = url.render_as_string(hide_password=True)
     reason = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
-    return f"the registry {shown} cannot be used: {reason}"
+    return f"the registry {shown} cannot be {done}: {reason}"
 
 
 def _prepare_sqlite(connection: Any, _record: object) -> None:

@@ -42,6 +42,7 @@ mod armed {
 
     /// Every fault point, in the order in which a store reaches them.
     pub(crate) const POINTS: &[&str] = &[
+        "log.replayed",
         "segment.create",
         "segment.created",
         "segment.written",

@@ -1,6 +1,8 @@
 //! [`Pending`]: the records that wait for the writing thread, and the memory charged for them.
 
+use super::synced::stopping_fault;
 use crate::budget::Reservation;
+use crate::fault::{Fault, Result};
 
 /// The most bytes that may wait to be written. Beyond that changes are refused, because the disk is too slow.
 const MAX_PENDING: usize = 256 << 20;
@@ -23,12 +25,23 @@ pub(super) struct Pending {
     pub(super) rotate: bool,
     /// The first record of the newest segment.
     pub(super) boundary: u64,
-    /// True if the new segment could not be created.
-    pub(super) refused: bool,
+    /// Why the new segment could not be created.
+    pub(super) refused: Option<Fault>,
     pub(super) stop: bool,
 }
 
 impl Pending {
+    /// Refuses records once the log is closed: the writing thread takes no more.
+    pub(super) fn admit(&self) -> Result<()> {
+        if self.stop { Err(stopping_fault()) } else { Ok(()) }
+    }
+
+    /// Ends the request for a new segment, which could not be created. If nobody requests it any more, the next request
+    /// must not find this refusal.
+    pub(super) fn refuse_segment(&mut self, fault: Fault) {
+        self.refused = std::mem::take(&mut self.rotate).then_some(fault);
+    }
+
     /// Makes a large block grow in steps, so that little of it is not charged yet.
     pub(super) fn make_room(&mut self) {
         let (len, capacity) = (self.block.len(), self.block.capacity());

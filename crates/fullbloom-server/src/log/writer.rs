@@ -152,6 +152,7 @@ impl Log {
             reach("log.append", folder).map_err(Fault::io(folder))?;
         }
         let mut pending = self.shared.pending.lock();
+        pending.admit()?;
         let number = pending.next;
         pending.next += records.len() as u64;
         if self.folder.is_none() {
@@ -208,9 +209,7 @@ impl Log {
                 }
             }
             let mut pending = self.shared.pending.lock();
-            if pending.stop {
-                return Err(stopping_fault());
-            }
+            pending.admit()?;
             let _ = self.shared.rotated.wait_for(&mut pending, Duration::from_millis(5));
         }
     }
@@ -232,14 +231,15 @@ impl Log {
         let mut pending = self.shared.pending.lock();
         pending.rotate = true;
         self.shared.work.notify_one();
-        while pending.rotate && !pending.refused && !pending.stop && !self.shared.troubled.load(Ordering::Acquire) {
+        while pending.rotate && !pending.stop && !self.shared.troubled.load(Ordering::Acquire) {
             self.shared.rotated.wait(&mut pending);
         }
-        pending.refused = false;
-        if std::mem::take(&mut pending.rotate) { Err(self.refusal()) } else { Ok(pending.boundary) }
+        let left = std::mem::take(&mut pending.rotate);
+        let refused = left.then(|| pending.admit().err().unwrap_or_else(|| self.refusal()));
+        refused.or(pending.refused.take()).map_or(Ok(pending.boundary), Err)
     }
 
-    /// Writes and syncs what is pending, and ends the threads.
+    /// Writes and syncs what is pending, ends the threads, and refuses changes from then on.
     pub fn close(&self) {
         self.shared.pending.lock().stop = true;
         self.shared.work.notify_one();
@@ -249,6 +249,7 @@ impl Log {
             self.shared.segment.lock().stop = true;
             self.shared.to_sync.notify_all();
         }
+        self.shared.refuse("the service is stopping".into(), false);
     }
 }
 
@@ -284,17 +285,18 @@ impl Shared {
         let synced =
             reach("log.sync", folder).and_then(|()| file.sync_data()).and_then(|()| reach("log.synced", folder));
         let Err(error) = synced else { return true };
-        self.broken.store(true, Ordering::Release);
-        self.refuse(format!(
-            "the log could not be synced ({error}); changes are refused until the service is restarted"
-        ));
+        let why = format!("the log could not be synced ({error}); changes are refused until the service is restarted");
+        self.refuse(why, true);
         false
     }
 
-    fn refuse(&self, why: String) {
-        // Both under the lock of `progress`: whoever sees the flag sees the reason, and `accept` cannot come in between.
+    /// Refuses changes; `broken` is for good, so no later reason replaces that one.
+    fn refuse(&self, why: String, broken: bool) {
+        // All under the lock of `progress`: whoever sees the flag sees the reason, and `accept` cannot come in between.
         self.progress.send_modify(|p| {
-            p.trouble = Some(why);
+            if !self.broken.fetch_or(broken, Ordering::AcqRel) {
+                p.trouble = Some(why);
+            }
             self.troubled.store(true, Ordering::Release);
         });
         // A thread between its look at `troubled` and its wait holds this lock, and would miss the notification.
@@ -452,8 +454,8 @@ impl Writer {
                     let _ = self.file.set_len(self.length);
                     if !refused {
                         refused = true;
-                        self.shared
-                            .refuse(format!("the log cannot be written ({error}); changes are refused until it can"));
+                        let why = format!("the log cannot be written ({error}); changes are refused until it can");
+                        self.shared.refuse(why, false);
                     }
                     let mut pending = self.shared.pending.lock();
                     if pending.stop {
@@ -490,7 +492,7 @@ impl Writer {
                 (pending.boundary, pending.rotate) = (first, false);
             }
             // The current segment continues; the checkpoint that requested a new one fails.
-            Err(_) => self.shared.pending.lock().refused = true,
+            Err(fault) => self.shared.pending.lock().refuse_segment(fault),
         }
         self.shared.rotated.notify_all();
     }

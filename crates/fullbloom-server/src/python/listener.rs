@@ -47,11 +47,9 @@ impl Service {
 
     /// Executes what has arrived, and closes the RESP port.
     fn stop_resp(&self, py: Python<'_>) {
-        py.detach(|| {
-            if let Some(port) = self.port.lock().take() {
-                port.close();
-            }
-        });
+        // In a statement of its own: `resp_counters` waits for this lock with the interpreter's.
+        let port = self.port.lock().take();
+        py.detach(|| port.into_iter().for_each(Port::close));
     }
 
     /// The numbers of open, accepted and rejected connections, and of commands.

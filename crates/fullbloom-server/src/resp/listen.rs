@@ -21,8 +21,8 @@ use crate::store::Store;
 /// How long to wait after the system refused to accept a connection, for example because it has no descriptors left.
 const RETRY_AFTER: Duration = Duration::from_millis(100);
 
-/// After this time without a new connection, abandoned transfers are removed.
-const SWEEP_AFTER: Duration = Duration::from_secs(30);
+/// How often abandoned transfers are removed, even if clients connect all the time.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
 /// Keepalive: how long a connection may be idle before the first probe, the time between probes, and their number.
 #[cfg(target_os = "linux")]
 const IDLE: Duration = Duration::from_secs(120);
@@ -130,11 +130,12 @@ async fn accept(
         }
         () = wait_for_shutdown(&mut shutdown_now, Shutdown::Drain) => return,
     }
+    let mut sweep = tokio::time::interval(SWEEP_INTERVAL);
     loop {
         let accepted = tokio::select! {
             accepted = socket.accept() => accepted,
             () = wait_for_shutdown(&mut shutdown_now, Shutdown::Drain) => return,
-            () = tokio::time::sleep(SWEEP_AFTER) => {
+            _ = sweep.tick() => {
                 server.transfers.sweep();
                 continue;
             }

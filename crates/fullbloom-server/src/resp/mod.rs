@@ -20,6 +20,8 @@ pub mod dialogue;
 #[cfg(test)]
 mod durability_tests;
 mod error;
+#[cfg(test)]
+mod interleaving_tests;
 pub mod listen;
 pub mod parser;
 mod places;

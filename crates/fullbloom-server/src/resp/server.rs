@@ -158,17 +158,27 @@ impl Server {
         }
     }
 
-    /// Writes a checkpoint, which may take long; false if one is already running.
-    pub fn save(&self) -> crate::fault::Result<bool> {
-        if self.saving.swap(true, Ordering::AcqRel) {
-            return Ok(false);
-        }
-        let done = self.store.checkpoint();
-        self.saving.store(false, Ordering::Release);
-        done.map(|_| {
-            self.last_saved.store(store::now() / 1000, Ordering::Relaxed);
-            true
-        })
+    /// Begins a checkpoint; `None` if one is already running.
+    pub(super) fn begin_save(self: &Arc<Self>) -> Option<SaveGuard> {
+        (!self.saving.swap(true, Ordering::AcqRel)).then(|| SaveGuard(self.clone()))
+    }
+}
+
+/// The only checkpoint that clients may request, until it is dropped.
+pub(super) struct SaveGuard(Arc<Server>);
+
+impl SaveGuard {
+    /// Writes the checkpoint, which may take long. Its time is known before its end: clients wait for the end first.
+    pub(super) fn run(self) -> crate::fault::Result<()> {
+        self.0.store.checkpoint()?;
+        self.0.last_saved.store(store::now() / 1000, Ordering::Release);
+        Ok(())
+    }
+}
+
+impl Drop for SaveGuard {
+    fn drop(&mut self) {
+        self.0.saving.store(false, Ordering::Release);
     }
 }
 

@@ -83,7 +83,10 @@ impl<C> Transaction<C> {
         Ok(())
     }
 
+    /// Calls `work` with each command.
     pub(super) fn each(&self, caps: &Caps, mut work: impl FnMut(&C, Args<'_>)) {
+        // The length was checked when they arrived: words of a line take more bytes as an array.
+        let caps = &Caps { request: usize::MAX, ..*caps };
         let (mut parser, mut spans, mut at) = (Parser::default(), Vec::new(), 0);
         for command in &self.commands {
             let Ok(Progress::Array(length)) = parser.next(&self.bytes[at..], &mut spans, caps) else { return };

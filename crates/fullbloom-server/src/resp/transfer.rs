@@ -43,7 +43,8 @@ pub(super) struct Incoming {
     pub(super) bytes: Vec<u8>,
     total: usize,
     used: Instant,
-    /// The memory charged for the head and the bytes received, not for the length stated.
+    /// The memory charged for the head and the bytes received, not for the length stated; at the end also for the
+    /// filter, until it is counted with all others.
     held: Reservation,
     /// The clients that sent chunks. When the last of them disconnects, the transfer is dropped.
     clients: HashSet<u64>,
@@ -151,7 +152,7 @@ impl Transfers {
         Ok(())
     }
 
-    /// Receives a chunk from a client; returns the filter once it is complete.
+    /// Receives a chunk from a client; returns the filter once it is complete. A fault changes nothing.
     pub(super) fn receive(
         &self,
         name: &[u8],
@@ -169,10 +170,14 @@ impl Transfers {
             return Err(CommandError::new("ERR invalid chunk - Too big for current filter"));
         }
         filter.make_room(piece.len())?;
+        let whole = filter.bytes.len() + piece.len() == filter.total;
+        if whole {
+            // For the filter that is made of the bytes. Now, because a fault must leave the transfer in place.
+            filter.held.grow(filter.total as u64)?;
+        }
         filter.bytes.extend_from_slice(piece);
         filter.used = Instant::now();
         filter.clients.insert(client);
-        let whole = filter.bytes.len() == filter.total;
         let filter = if whole { all.incoming.remove(name) } else { None };
         self.incoming.store(all.incoming.len(), Ordering::Release);
         Ok(filter)
@@ -191,6 +196,16 @@ impl Transfers {
     /// True if this is the number of a head.
     pub(super) fn is_head(number: i64) -> bool {
         number > 0 && offset_of(number) == 1
+    }
+}
+
+#[cfg(test)]
+impl Transfers {
+    /// Makes all dumps look abandoned.
+    pub(super) fn abandon(&self) {
+        let long_ago = Instant::now().checked_sub(TIMEOUT + Duration::from_secs(1));
+        let mut all = self.all.lock();
+        all.out.values_mut().for_each(|dump| dump.used = long_ago.unwrap_or(dump.used));
     }
 }
 
@@ -259,6 +274,22 @@ mod tests {
         drop(held);
         refusal(transfers.receive(&[b'x'; 128], number(1000), &piece, 1))?;
         transfers.forget(1);
+        assert_eq!(budget.used(), 0);
+        Ok(())
+    }
+
+    #[test]
+    fn the_last_chunk_of_a_load_can_be_repeated_after_memory_ran_out() -> Result<(), String> {
+        let (transfers, budget) = (Transfers::default(), Budget::new(8 << 10));
+        let settings = Settings::of(Spec::default());
+        refusal(transfers.begin_incoming(b"x", settings, 1000, 1, &budget))?;
+        let other = budget.take((8 << 10) - EMPTY - 1000).map_err(|fault| fault.text)?;
+        let number = (1 << PLACE) + 1 + 1000;
+        let last = || refusal(transfers.receive(b"x", number, &[7; 1000], 1));
+        assert!(last().is_err_and(|text| text.starts_with("OOM")));
+        drop(other);
+        let whole = last()?;
+        assert!(whole.is_some_and(|whole| whole.bytes == [7; 1000] && budget.used() >= 2000));
         assert_eq!(budget.used(), 0);
         Ok(())
     }

@@ -221,7 +221,8 @@ impl Store {
     /// Rejects a filter beyond the limit on their number, unless it replaces one.
     fn check_count(&self, replaced: Option<&Entry>) -> Result<()> {
         let most = self.options.limits.filters;
-        if self.len() - usize::from(replaced.is_some()) < most {
+        // The replaced filter may have been dropped in the meantime.
+        if self.len().saturating_sub(usize::from(replaced.is_some())) < most {
             return Ok(());
         }
         Err(Fault::new(Code::Limit, format!("the service holds {} filters, the maximum", most)))
@@ -296,8 +297,7 @@ impl Store {
                 entry.record_saved(lsn, Place::own(file.number));
             }
         }
-        // From here on it is counted with all others.
-        drop(room);
+        room.pass_to(&entry.account);
         self.insert_entry(entry.clone());
         Ok((entry, Lsn(lsn)))
     }

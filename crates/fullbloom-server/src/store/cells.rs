@@ -97,6 +97,17 @@ impl Drop for Account {
 /// The bytes of a filter that is being created.
 pub(super) struct Reservation(Arc<Total>, u64);
 
+impl Reservation {
+    /// Makes its bytes those of an account, which may be more or fewer, in one step: nobody takes them in between.
+    pub(super) fn pass_to(mut self, account: &Account) {
+        let mut total = account.total.lock();
+        // A negative difference wraps around.
+        let more = account.nbytes().wrapping_sub(std::mem::take(&mut self.1));
+        self.0.nbytes.fetch_add(more, Ordering::Relaxed);
+        *total = Some(self.0.clone());
+    }
+}
+
 impl Drop for Reservation {
     fn drop(&mut self) {
         self.0.nbytes.fetch_sub(self.1, Ordering::Relaxed);

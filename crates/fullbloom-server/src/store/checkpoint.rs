@@ -29,7 +29,8 @@ fn lower_priority() {
 impl Store {
     /// True if enough was logged since the last checkpoint.
     pub fn is_due(&self) -> bool {
-        let since = self.log.nbytes() - self.checkpoint_bytes_logged.load(Ordering::Relaxed);
+        // A checkpoint that ends between the two reads has counted more bytes than the first one.
+        let since = self.log.nbytes().saturating_sub(self.checkpoint_bytes_logged.load(Ordering::Relaxed));
         self.options.folder.is_some() && since >= self.options.checkpoint_bytes
     }
 
@@ -140,6 +141,8 @@ impl Store {
         }
         let key = target.join("secret.key");
         fs::copy(folder.join("secret.key"), &key).map_err(Fault::io(&key))?;
+        sync(&key)?;
+        sync(&filters_dir(target))?;
         // Last: a folder without a manifest is not a backup.
         manifest.write(target)?;
         Ok(done)

@@ -337,3 +337,80 @@ fn a_backup_needs_no_log_and_a_missing_file_is_noticed() -> Result<()> {
     assert!(refusal.contains("manifest"), "{refusal}");
     Ok(())
 }
+
+#[test]
+fn a_start_syncs_what_it_replays() -> Result<()> {
+    let folder = temporary();
+    drop(fill_store(folder.path(), 0)?);
+    let failing = arm(folder.path(), "log.replayed", 0, Action::Fail(ENOSPC));
+    assert!(open_store(folder.path()).is_err());
+    drop(failing);
+    open_store(folder.path()).map(drop)
+}
+
+#[test]
+fn a_closed_log_accepts_no_change() -> Result<()> {
+    for durability in [Durability::Always, Durability::EverySecond, Durability::Off] {
+        let folder = temporary();
+        let store = reopen(folder.path(), |options| options.durability = durability)?;
+        let (entry, _) = store.create(b"a", bloom(1000))?;
+        let paused = arm(folder.path(), "change.applied", 0, Action::Pause);
+        let late = std::thread::scope(|scope| {
+            let late = scope.spawn(|| store.add(&entry, &[1], &mut [0]));
+            // It was admitted before the log was closed.
+            paused.wait();
+            store.log().close();
+            paused.release();
+            late.join().unwrap_or_else(|_| unreachable!("no thread panics"))
+        });
+        assert!(late.is_err_and(|fault| fault.code == Code::ReadOnly), "{durability:?}");
+        let refusal = store.add(&entry, &[2], &mut [0]).err().unwrap_or_else(|| panic!("acknowledged"));
+        assert!(refusal.code == Code::ReadOnly && refusal.text.contains("stopping"), "{refusal}");
+        assert_eq!(has(&store, b"a", &[2]), 0);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_checkpoint_without_a_new_segment_says_why_and_is_tried_once() -> Result<()> {
+    let folder = temporary();
+    let store = fill_store(folder.path(), 0)?;
+    let full = arm(folder.path(), "segment.create", 0, Action::Fail(ENOSPC));
+    let refusal = store.checkpoint().err().unwrap_or_else(|| panic!("it has a segment"));
+    assert!(refusal.text.contains("No space left"), "{refusal}");
+    std::thread::sleep(Duration::from_millis(20));
+    assert_eq!(full.count_reached(), 1);
+    drop(full);
+    store.checkpoint().map(drop)
+}
+
+#[test]
+fn a_failed_sync_remains_the_reason_after_a_full_disk() -> Result<()> {
+    const EIO: i32 = 5;
+    let folder = temporary();
+    let store = reopen(folder.path(), |options| options.durability = Durability::EverySecond)?;
+    let (entry, _) = store.create(b"a", bloom(1000))?;
+    let paused = arm(folder.path(), "change.applied", 0, Action::Pause);
+    std::thread::scope(|scope| {
+        let late = scope.spawn(|| store.add(&entry, &[1], &mut [0]));
+        paused.wait();
+        let failing = arm(folder.path(), "log.sync", 0, Action::Fail(EIO));
+        // Refused if the sync of the first filter has failed already.
+        let _ = store.create(b"b", bloom(1000));
+        while store.log().trouble().is_none() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let full = arm(folder.path(), "log.write", 0, Action::Fail(ENOSPC));
+        let written = store.log().nbytes();
+        paused.release();
+        full.wait();
+        drop((full, failing));
+        // The writing thread tries again.
+        while store.log().nbytes() == written {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        late.join().unwrap_or_else(|_| unreachable!("no thread panics")).map(drop)
+    })?;
+    assert!(store.log().trouble().is_some_and(|why| why.contains("restarted")));
+    Ok(())
+}

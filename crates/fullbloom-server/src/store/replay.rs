@@ -13,7 +13,7 @@ use parking_lot::{Mutex, RwLock};
 
 use super::cells::Cells;
 use super::entry::Place;
-use super::files::{filters_dir, list_filter_files, log_dir};
+use super::files::{filters_dir, list_filter_files, log_dir, sync};
 use super::manifest::{Manifest, Row};
 use super::salvage::Salvage;
 use super::secrets::FolderState;
@@ -223,7 +223,11 @@ impl Store {
             // Files may contain the numbers of lost records, so these are not reused.
             next += if end == End::Whole { 0 } else { LSN_GAP };
             match end {
-                End::Whole => {}
+                End::Whole => {
+                    // The process that wrote it may have ended before its sync. The next segment says that it is whole.
+                    self.reach("log.replayed")?;
+                    sync(path)?;
+                }
                 End::Cut(at) => truncate(path, at)?,
                 End::Damaged(at) => {
                     chain.is_whole = false;

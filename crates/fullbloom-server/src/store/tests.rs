@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use super::cells::Account;
 use super::*;
 use crate::fault::{Code, Result};
 use crate::kind::Spec;
@@ -407,5 +408,37 @@ fn a_growing_filter_stays_within_the_cap() -> Result<()> {
     });
     assert!(matches!(fault.map(|fault| fault.code), Some(Code::Limit | Code::Full)));
     assert!(store.nbytes() <= 1 << 16);
+    Ok(())
+}
+
+#[test]
+fn a_filter_dropped_while_its_replacement_is_checked_does_not_count() -> Result<()> {
+    let store = Store::open(Options::default())?;
+    let spec = Spec { kind: "bloom".into(), ..Spec::default() }.with("capacity", 10);
+    let (entry, _) = store.create(b"a", Settings::of(spec))?;
+    store.drop_filter(b"a")?;
+    store.check_limits(1, Some(&entry))
+}
+
+#[test]
+fn reserved_bytes_become_those_of_a_filter_in_one_step() {
+    let cells = Cells::default();
+    cells.bound(10);
+    let account = Account::new(10);
+    let room = cells.reserve(10).unwrap_or_else(|| unreachable!("there is room"));
+    room.pass_to(&account);
+    account.join(&cells);
+    assert!(cells.nbytes() == 10 && cells.reserve(1).is_none());
+    drop(account);
+    assert_eq!(cells.nbytes(), 0);
+}
+
+#[test]
+fn no_checkpoint_is_due_after_one_that_counted_more_bytes() -> Result<()> {
+    let folder = temporary();
+    let store = open_store(folder.path())?;
+    // The bytes were read before a checkpoint, and what it counted afterwards.
+    store.checkpoint_bytes_logged.store(store.log().nbytes() + 1, Ordering::Relaxed);
+    assert!(!store.is_due());
     Ok(())
 }

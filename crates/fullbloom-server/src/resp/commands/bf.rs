@@ -150,14 +150,17 @@ fn add_keys(session: &mut Session, entry: &Arc<Entry>) -> (usize, Option<Fault>)
         filter.num_added() + keys as u64 > filter.capacity()
     };
     let keys = session.flags.len();
-    if !entry.settings.strict || !full(keys) {
-        return match store.add(entry, &session.hashes, &mut session.flags) {
+    let strict = entry.settings.strict;
+    if !strict || !full(keys) {
+        match store.add(entry, &session.hashes, &mut session.flags) {
             Ok(lsn) => {
                 session.record(lsn);
-                (keys, None)
+                return (keys, None);
             }
-            Err(fault) => (0, Some(fault)),
-        };
+            // Other clients filled it in the meantime.
+            Err(fault) if strict && fault.code == Code::Full => {}
+            Err(fault) => return (0, Some(fault)),
+        }
     }
     // A key that is already present takes no space.
     let mut done = (keys, None);

@@ -116,12 +116,14 @@ pub(super) fn stats(session: &mut Session, args: Args<'_>) -> CommandResult {
     } else {
         args.from(1).iter().map(|name| session.get(name)).collect::<CommandResult<_>>()?
     };
-    entries.retain(|entry| grant.covers(entry.name().as_bytes()));
     entries.sort_unstable_by_key(|entry| entry.id);
-    session.reply.map(entries.len());
-    for entry in entries {
+    // Each name is read once: a filter may be renamed to a name that the client may not see.
+    let mut named: Vec<_> = entries.into_iter().map(|entry| (entry.name(), entry)).collect();
+    named.retain(|(name, _)| grant.covers(name.as_bytes()));
+    session.reply.map(named.len());
+    for (name, entry) in named {
         let reply = &mut session.reply;
-        reply.text(&entry.name());
+        reply.text(&name);
         let counts = entry.counters.values();
         reply.map(counts.len() + 2);
         let filter = entry.read();

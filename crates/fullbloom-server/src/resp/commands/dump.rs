@@ -115,6 +115,8 @@ pub(super) fn scan(session: &mut Session, args: Args<'_>, flavour: Flavour) -> C
 
 /// Replies with the head, and keeps the file for the chunks that follow.
 fn begin_scan(session: &mut Session, entry: &Entry) -> CommandResult {
+    // Abandoned dumps may hold the memory that this one needs.
+    session.server.transfers.sweep();
     let file = entry.snapshot(session.server.store.budget())?;
     let length = file.nbytes();
     let number = session.server.transfers.begin(entry.id, file)?;
@@ -180,7 +182,6 @@ fn begin_load(session: &mut Session, name: &[u8], head: &[u8], flavour: Flavour)
 /// Receives a chunk of a file, and creates the filter once the file is complete.
 fn receive_chunk(session: &mut Session, name: &[u8], number: i64, piece: &[u8]) -> CommandResult {
     if let Some(whole) = session.server.transfers.receive(name, number, piece, session.client.id)? {
-        let _held = session.server.store.budget().take(whole.bytes.len() as u64)?;
         let (spec, filter) = filter_in(session, &whole.bytes)?;
         // The spec is that of the file, the other settings are those of the head.
         let settings = Settings { spec, ..whole.settings };

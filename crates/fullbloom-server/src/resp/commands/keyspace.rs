@@ -74,6 +74,13 @@ fn visible_entries(session: &Session) -> Vec<Arc<Entry>> {
     entries
 }
 
+/// The names that the client may see. Each is read once: a filter may be renamed to a name that it may not see.
+fn visible_names(session: &Session, entries: &[Arc<Entry>]) -> Vec<String> {
+    let mut names: Vec<String> = entries.iter().map(|entry| entry.name()).collect();
+    names.retain(|name| session.grant.as_ref().is_some_and(|grant| grant.covers(name.as_bytes())));
+    names
+}
+
 pub(super) fn pattern(bytes: &[u8]) -> CommandResult<Pattern> {
     let long = || CommandError::new(format!("ERR a pattern has at most {PATTERN} bytes, not {}", bytes.len()));
     Pattern::new(bytes).ok_or_else(long)
@@ -97,13 +104,9 @@ pub(super) fn scan(session: &mut Session, args: Args<'_>) -> CommandResult {
         }
     }
     let (mut entries, next) = session.server.store.page(cursor, count);
-    entries.retain(|entry| {
-        session.grant.as_ref().is_some_and(|grant| grant.covers(entry.name().as_bytes()))
-            && sort.is_none_or(|sort| is(sort, type_name(entry)))
-    });
-    let names: Vec<String> = entries.iter().map(|e| e.name()).collect();
-    let fits = |name: &&String| form.as_ref().is_none_or(|form| form.matches(name.as_bytes()));
-    let names: Vec<&String> = names.iter().filter(fits).collect();
+    entries.retain(|entry| sort.is_none_or(|sort| is(sort, type_name(entry))));
+    let mut names = visible_names(session, &entries);
+    names.retain(|name| form.as_ref().is_none_or(|form| form.matches(name.as_bytes())));
     session.record_names();
     session.reply.array(2);
     session.reply.text(&next.to_string());
@@ -117,8 +120,8 @@ pub(super) fn keys(session: &mut Session, args: Args<'_>) -> CommandResult {
         return Err(CommandError::new("ERR KEYS is switched off: use SCAN, or start the service with keys allowed"));
     }
     let form = pattern(args.at(1))?;
-    let names: Vec<String> = visible_entries(session).iter().map(|entry| entry.name()).collect();
-    let names: Vec<&String> = names.iter().filter(|name| form.matches(name.as_bytes())).collect();
+    let mut names = visible_names(session, &session.server.store.entries());
+    names.retain(|name| form.matches(name.as_bytes()));
     session.record_names();
     session.reply.array(names.len());
     names.iter().for_each(|name| session.reply.text(name));

@@ -83,7 +83,7 @@ fn sections(session: &Session) -> Vec<(&'static str, Vec<(&'static str, String)>
             "Persistence",
             vec![
                 ("loading", text("0")),
-                ("rdb_bgsave_in_progress", u8::from(server.saving.load(Ordering::Relaxed)).to_string()),
+                ("rdb_bgsave_in_progress", u8::from(server.saving.load(Ordering::Acquire)).to_string()),
                 ("rdb_last_save_time", server.last_saved.load(Ordering::Relaxed).to_string()),
                 ("aof_enabled", u8::from(store.options.folder.is_some()).to_string()),
                 ("aof_last_write_status", text(if trouble.is_some() { "err" } else { "ok" })),
@@ -187,18 +187,14 @@ pub(super) fn time(session: &mut Session, _: Args<'_>) -> CommandResult {
 const BUSY: &str = "ERR Background save already in progress";
 
 pub(super) fn save(session: &mut Session, _: Args<'_>) -> CommandResult {
-    if !session.server.save()? {
-        return Err(CommandError::new(BUSY));
-    }
+    session.server.begin_save().ok_or_else(|| CommandError::new(BUSY))?.run()?;
     session.ok()
 }
 
 pub(super) fn save_later(session: &mut Session, _: Args<'_>) -> CommandResult {
-    if session.server.saving.load(Ordering::Acquire) {
-        return Err(CommandError::new(BUSY));
-    }
-    let server = session.server.clone();
-    let begun = std::thread::Builder::new().name("fullbloom-save".into()).spawn(move || drop(server.save()));
+    // Begun before the reply: a client that asks at once whether a checkpoint is running must hear that it is.
+    let save = session.server.begin_save().ok_or_else(|| CommandError::new(BUSY))?;
+    let begun = std::thread::Builder::new().name("fullbloom-save".into()).spawn(move || drop(save.run()));
     begun.map_err(|error| CommandError::new(format!("ERR no thread to save on: {error}")))?;
     session.reply.simple("Background saving started");
     Ok(())

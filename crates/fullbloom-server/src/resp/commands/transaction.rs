@@ -78,7 +78,7 @@ pub(super) fn exec(session: &mut Session, _: Args<'_>) -> CommandResult {
             session
                 .reply
                 .error(&format!("ERR not executed: the replies before it have more than {MOST_ANSWERED} bytes"));
-        } else if let Err(CommandError::Refused(text)) = session.execute(command, args) {
+        } else if let Err(CommandError::Refused(text)) = session.execute_queued(command, args) {
             session.reply.out.truncate(from);
             session.reply.error(&text);
         }

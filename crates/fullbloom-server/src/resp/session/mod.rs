@@ -237,6 +237,8 @@ impl Session {
         swap(self);
         self.check_token();
         let ran = self.run_commands(parser, &input[at..], spans);
+        // The command that waited for the slot may have been refused before it took it.
+        self.slot = None;
         swap(self);
         ran
     }
@@ -416,14 +418,13 @@ impl Session {
             };
         };
         command.check_arity(args.len())?;
-        if !grant.allows(command.scope) {
-            let text = format!("NOPERM this token has no permissions to run the '{}' command", command.name);
-            return Err(CommandError::new(text));
-        }
-        if !grant.patterns.is_empty() && !command.keys(args).all(|name| grant.covers(name)) {
-            return Err(CommandError::new("NOPERM No permissions to access a key"));
-        }
-        Ok(command)
+        check_grant(grant, command, args).map(|()| command)
+    }
+
+    /// Runs a queued command, if the client's token still permits it: the token may have changed since `MULTI`.
+    pub(super) fn execute_queued(&mut self, command: &Command<Session>, args: Args<'_>) -> CommandResult {
+        check_grant(self.grant.as_ref().unwrap_or(&Grant::default()), command, args)?;
+        self.execute(command, args)
     }
 
     /// Waits until the changes are as durable as the service promises. If that fails, replaces the replies by an error.
@@ -442,6 +443,18 @@ impl Session {
         }
         self.pending_replies.clear();
     }
+}
+
+/// Refuses a command, or the name of a filter, that a grant does not include.
+fn check_grant(grant: &Grant, command: &Command<Session>, args: Args<'_>) -> CommandResult {
+    if !grant.allows(command.scope) {
+        let text = format!("NOPERM this token has no permissions to run the '{}' command", command.name);
+        return Err(CommandError::new(text));
+    }
+    if !grant.patterns.is_empty() && !command.keys(args).all(|name| grant.covers(name)) {
+        return Err(CommandError::new("NOPERM No permissions to access a key"));
+    }
+    Ok(())
 }
 
 #[cold]

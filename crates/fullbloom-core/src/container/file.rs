@@ -163,7 +163,7 @@ fn lock(file: &File, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A file open for writing in place; the lock lives as long as the value.
+/// A file open for writing in place; the lock lives as long as the value, however that ends.
 ///
 /// A forked child inherits the value but not the right: [`Writer::is_ours`] is false there.
 pub struct Writer {
@@ -237,10 +237,7 @@ impl Writer {
 
     /// Releases the lock, which a mapping of the file would otherwise hold.
     pub fn release(self) {
-        if self.is_ours() {
-            // Nothing can be done about a failure, and the lock ends with the process at latest.
-            let _ = self.file.unlock();
-        }
+        drop(self);
     }
 
     /// Maps the file, for reading.
@@ -283,5 +280,33 @@ impl Writer {
             (&self.file).seek(SeekFrom::Start(0)).and_then(|_| (&self.file).write_all(head))
         };
         written.and_then(|()| self.file.sync_all()).map_err(|e| Error::io(e, &self.path))
+    }
+}
+
+impl Drop for Writer {
+    /// Closing alone would leave the lock to a process that was forked in the meantime, for as long as it lives.
+    fn drop(&mut self) {
+        if self.is_ours() {
+            // Nothing can be done about a failure, and the lock ends with the process at latest.
+            let _ = self.file.unlock();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dropped_writer_leaves_no_lock_to_a_process_that_shares_its_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        fs::write(&path, [1_u8; 64]).unwrap();
+        let writer = Writer::open(&path).unwrap();
+        // As a forked child has it.
+        let inherited = writer.file.try_clone().unwrap();
+        drop(writer);
+        assert!(Writer::open(&path).is_ok());
+        drop(inherited);
     }
 }

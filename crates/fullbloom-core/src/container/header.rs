@@ -401,6 +401,10 @@ impl ContainerIndex {
                  open it with verify=\"header\", or once with mode=\"r+\" to renew them",
             ));
         }
+        // The file may have been truncated since its length was read.
+        if self.sections.last().is_some_and(|span| align(span.offset + span.len) > bytes.len()) {
+            return Err(Error::format("the file was cut short while it was opened"));
+        }
         for span in &self.sections {
             let end = span.offset + span.len;
             if crc32fast::hash(&bytes[span.offset..end]) != span.crc {
@@ -453,5 +457,25 @@ impl<'a> Reader<'a> {
 
     fn zero(&mut self) -> Result<()> {
         if self.u32()? == 0 { Ok(()) } else { Err(Error::format("a reserved field of the file is not zero")) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_cut_short_after_its_length_was_read_is_refused() {
+        let header = Header::new(1, 1, &KeyHasher::with_base(0, BaseHash::Xxh3));
+        let section = Section { kind: 1, index: 0, bytes: b"short", checksum: None };
+        let container = Container { header, sections: vec![section] };
+        let mut file = Vec::new();
+        container.write_with(&container.head().unwrap(), &mut file).unwrap();
+        let parsed = ContainerIndex::from_head(&file, file.len()).unwrap();
+        parsed.check_payload(&file).unwrap();
+        // Without a part of the padding, without all of it, and without a part of the section.
+        for missing in [1, 59, 60] {
+            assert!(parsed.check_payload(&file[..file.len() - missing]).is_err());
+        }
     }
 }

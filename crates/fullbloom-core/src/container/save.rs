@@ -36,13 +36,22 @@ pub fn save(container: &Container<'_>, path: &Path) -> Result<()> {
         }
         // Immediately, because the next process that opens the file for writing needs this lock.
         drop(temporary);
-        File::open(directory(&target))?.sync_all()
+        sync_directory(directory(&target))
     });
     saved.map_err(|error| Error::io(error, path))
 }
 
 fn directory(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Waits until the names in a directory are on the disk, if the system opens it: the file has its name in any case.
+fn sync_directory(path: &Path) -> io::Result<()> {
+    match File::open(path) {
+        // Windows opens no directory as a file, and Unix none that may be written but not read.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => Ok(()),
+        opened => opened?.sync_all(),
+    }
 }
 
 /// The file to write, with links followed, and the metadata of the existing one.

@@ -332,6 +332,17 @@ def test_a_restored_folder_is_on_the_disk_before_its_manifest(start, tmp_path, m
     assert synced[-1][2]
 
 
+@pytest.mark.parametrize("wanted", ["bytes=999999999999-", "lines=1", "bytes=5-"])
+def test_a_backup_is_sent_as_a_whole_and_leaves_no_copy(start, wanted):
+    """Whatever range is asked for: a download that goes on would join parts of two backups."""
+    service = start()
+    service.create("one")
+    answer = service.http.get("/v1/backup", headers={"range": wanted})
+    assert answer.status_code == 200
+    assert len(answer.content) == int(answer.headers["content-length"])
+    eventually(lambda: not list((service.folder / "data").glob("backup-*")))
+
+
 @pytest.mark.long
 def test_leftovers_of_a_crash_during_a_backup_are_removed_and_logged(start):
     service = start()

@@ -81,7 +81,7 @@ def test_migrations_keep_the_rows_of_the_first_version(tmp_path):
     registry.shared_filters.finish(row, "p", {})
     assert not registry.filters.claim("new", "n", "bloom")
     assert registry.shared_filters.find("new")["place"] == "p"
-    registry.filters.drop([7])
+    registry.filters.drop("n", [3])
     assert registry.snapshots.load("old", since=0, until=9, most=9) == []
     registry.close()
 

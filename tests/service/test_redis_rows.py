@@ -50,7 +50,8 @@ def test_counts_that_the_registry_could_not_take_stay_pending(rows):
             raise failures.pop()
         rows.add_counts(*arguments)
 
-    handles = SimpleNamespace(list_open=lambda: [SimpleNamespace(row=row, counters=counters)])
+    open_filters = [SimpleNamespace(row=row, counters=counters)]
+    handles = SimpleNamespace(list_open=lambda: open_filters, find=rows.find)
     node = SimpleNamespace(_handles=handles, _rows=SimpleNamespace(add_counts=add_counts))
     counters.count_lookups(10, 3)
     with pytest.raises(OSError, match="full"):

@@ -131,8 +131,10 @@ class Clock:
         if node.shared.is_set_up:
             node.shared.flush()
             if node.peers.is_leader():
-                due = list(node.shared.list_due(self._sampled))
+                sampled = dict(self._sampled)
+                due = list(node.shared.list_due(sampled))
                 node.registry.snapshots.add(due, at)
+                self._sampled = sampled  # once the samples are written
                 self._warn_of_capacity([info for _, info in due], self._shared_over)
 
     def thin(self) -> None:

@@ -60,7 +60,12 @@ def record_tokens(folder: Path) -> None:
     """
     path = folder / _TOKENS
     if not path.exists():
-        _write(path, _TEXT)
+        try:
+            _write(path, _TEXT)
+        except FileNotFoundError:  # another thread or process renamed the same new file meanwhile
+            if not path.exists():
+                raise
+            _folders.sync(folder)
 
 
 def copy_tokens_record(folder: Path, copy: Path) -> None:

@@ -174,8 +174,8 @@ class Node:
             else:
                 if number is not None:
                     self.registry.filters.release(name, self.id, number)
-                elif name not in self._claims:
-                    self.registry.filters.release(name, self.id, 0)
+                else:
+                    self._release_unused(name)
                 return number is not None
         deleted = self.shared.delete(name)
         self.announce()
@@ -187,10 +187,16 @@ class Node:
             self.registry.filters.record(self.id, info)
         if not self._is_current(info):
             # Of the row, only the claim is certainly this filter's. The next `sync` compares all rows.
-            self.registry.filters.release(info["name"], self.id, 0)
+            self._release_unused(info["name"])
             with self._sync_lock:
                 self._synced = -1
         return info
+
+    def _release_unused(self, name: str) -> None:
+        """Release a name that is only claimed, unless a request of this process is about to assign it."""
+        with self._claims_lock:  # a request that begins now reserves the name afterwards
+            if name not in self._claims:
+                self.registry.filters.release(name, self.id, 0)
 
     def _is_current(self, info: dict[str, Any]) -> bool:
         """Return whether a filter still has its name."""
@@ -274,7 +280,7 @@ class Node:
                 return
             rows = self.registry.filters.load(self.id)
             held: dict[int, str] = dict(self.service.filter_names())
-            self.registry.filters.drop([row for number, (row, _) in rows.items() if number not in held])
+            self.registry.filters.drop(self.id, [number for number in rows if number not in held])
             new = [name for number, name in held.items() if number not in rows]
             renamed = [name for number, name in held.items() if number in rows and rows[number][1] != name]
             for start in range(0, len(new), _BATCH):
@@ -284,6 +290,8 @@ class Node:
             # A name of two nodes is checked again: the other node may be about to give it up.
             self._conflicts &= set(held.values())
             self._synced = -1 if self._conflicts else epoch
+            # Now, not before: other nodes read the names once when they see a new epoch.
+            self.registry.nodes.beat(self.id, now(), self._synced)
 
     def _record_new(self, names: list[str], *, log_new: bool) -> None:
         """Write rows of filters that have none: by one statement, or one by one if a name is taken."""
@@ -322,12 +330,15 @@ class Node:
 
     def refresh(self) -> None:
         """Send a heartbeat, and read which names are on other nodes."""
-        if not self.registry.nodes.beat(self.id, now(), self.service.epoch):
+        if not self.registry.nodes.beat(self.id, now(), self._synced):
             _LOG.error("this node was removed; it registers again", extra={"node": self.id})
             self.registry.nodes.register(self.id, self.url, self.resp, now())
-            self._synced = -1
-        moved = [self.shared.refresh(), self.registry.shared and self.peers.refresh()]
-        if any(moved):
+            with self._sync_lock:  # a `sync` that began before would set the epoch, and no row be written
+                self._synced = -1
+        # One after the other: if reading the peers fails, no later run would see that the filters changed.
+        if self.shared.refresh():
+            self.announce()
+        if self.registry.shared and self.peers.refresh():
             self.announce()
 
     def merge(self, name: str, source: str, *, versions: Versions = None) -> dict[str, Any]:

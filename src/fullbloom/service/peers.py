@@ -32,14 +32,14 @@ class Peers:
         """Read the heartbeats; return True if names moved between nodes."""
         now, before = time.monotonic(), self._seen
         beats = {node: beat for node, beat in self._registry.nodes.heartbeats().items() if node != self._own}
+        moved = _versions(beats) != _versions({node: beat for node, (beat, _) in before.items()})
+        if moved:  # first: if it fails, the next run must find the same difference
+            self.names = self._registry.filters.load_remote_names(self._own)
         self._seen = {
             node: (beat, before[node][1] if node in before and before[node][0] == beat else now)
             for node, beat in beats.items()
         }
-        if _versions(beats) == _versions({node: beat for node, (beat, _) in before.items()}):
-            return False
-        self.names = self._registry.filters.load_remote_names(self._own)
-        return True
+        return moved
 
     def silence(self, node: str) -> float | None:
         """Return the seconds since a node's last heartbeat; None for an unknown node."""
@@ -68,13 +68,16 @@ class Peers:
         """Remove a silent node, which frees its names; refuse one that reported lately."""
         if node == self._own:
             raise Refused("busy", "a node cannot remove itself; send the request to another node")
-        silence = self.silence(node)
-        if silence is None:
+        known = self._seen.get(node)
+        if known is None:
             raise Refused("missing", "no other node of the registry has this name")
+        # The silence is that since this heartbeat: after a newer one the node is not removed.
+        beat, since = known
+        silence = time.monotonic() - since
         if silence < self._silence:
             text = f"node {node} reported {silence:.0f} s ago; it can be removed after {self._silence:g} s"
             raise Refused("busy", text)
-        if not self._registry.nodes.remove(node, self._seen[node][0].at):
+        if not self._registry.nodes.remove(node, beat.at):
             raise Refused("busy", f"node {node} is alive again")
 
 

@@ -162,6 +162,10 @@ async def _run(
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await asyncio.to_thread(node.service.stop_resp)
+        try:  # the clock added those before its last sample
+            await asyncio.to_thread(node.shared.flush)
+        except Exception:  # noqa: BLE001 - the registry is away: the store is stopped in any case
+            _LOG.exception("the last counts of filters in Redis are not recorded")
         _LOG.info("stops")
 
 

@@ -199,6 +199,8 @@ class RedisFilters:
                 except BaseException:
                     one.counters.return_pending(counts)
                     raise
+                # Lists add the pending counts to those of the row that is known here.
+                self._handles.find(one.row["name"])
 
     def describe_open(self) -> list[dict[str, Any]]:
         """Return the infos of filters that this node has open, with its own counts, without a query."""

@@ -226,16 +226,23 @@ class Handles:
     def _learn(self, row: dict[str, Any]) -> None:
         before = self.known.get(row["name"])
         if before is None:
-            bisect.insort(self.names, row["name"])
+            names = self.names.copy()  # others go through the list meanwhile
+            bisect.insort(names, row["name"])
+            self.names = names
         elif before["place"] != row["place"]:
             self._open.pop(before["place"], None)
+        if before is None or before["place"] != row["place"]:
+            # Another process may have dropped it by now: then the registry's state is that of before, and
+            # only reading it again shows that.
+            self._state = ()
         self.known[row["name"]] = row
 
     def _forget(self, name: str) -> None:
         row = self.known.pop(name, None)
         if row is not None:
-            self.names.remove(name)
+            self.names = [other for other in self.names if other != name]
             self._open.pop(row["place"], None)
+            self._state = ()  # the registry may have got it since it was asked
 
 
 def create_client(settings: Settings) -> Any:

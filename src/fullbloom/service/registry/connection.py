@@ -108,22 +108,27 @@ def _migrate(engine: Engine, *, wait: bool) -> None:
         if wait:
             connection.execute(text(f"SELECT pg_advisory_xact_lock({_MIGRATING})"))
         version = _version(connection)
-        file = Path(engine.url.database or "")
-        if version != LATEST and not wait and file.is_file():
-            # It will hold secrets of filters in Redis; SQLite gives the files beside it in WAL mode its mode.
-            file.chmod(0o600)
+        if version == LATEST:
+            return
+        if not wait:
+            file = Path(engine.url.database or "")
+            if file.is_file():
+                # It will hold secrets of filters in Redis; SQLite gives its mode to the files beside it.
+                file.chmod(0o600)
+            # SQLite recreates a table to change it: dropping the old one would drop dependent rows.
+            connection.execute(text("PRAGMA foreign_keys=OFF"))
+            # The driver begins no transaction for tables: a process that is killed would leave some of them,
+            # and another one that starts now would make the same.
+            connection.execute(text("BEGIN IMMEDIATE"))
+            version = _version(connection)
         if version is None:
             _create_tables(connection)
         elif version != LATEST:
             # Imported only here: Alembic takes 11 MB and a third of a second.
             from fullbloom.service.registry.upgrade import upgrade
 
-            if not wait:
-                # SQLite recreates a table to change it: dropping the old one would drop dependent rows.
-                connection.execute(text("PRAGMA foreign_keys=OFF"))
             upgrade(connection)
-    if version != LATEST:
-        engine.dispose()  # new connections enforce foreign keys again
+    engine.dispose()  # new connections enforce foreign keys again
 
 
 def _create_tables(connection: Connection) -> None:

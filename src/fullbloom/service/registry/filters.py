@@ -111,11 +111,12 @@ class Filters(Rows):
             return False
         return True
 
-    def drop(self, rows: Iterable[int]) -> None:
-        """Delete rows by their ids."""
+    def drop(self, node: str, numbers: Iterable[int]) -> None:
+        """Delete rows by their numbers on a node, which no other filter ever has: SQLite reuses ids."""
         with self._engine.begin() as connection:
-            for row in rows:
-                connection.execute(delete(FILTERS).where(FILTERS.c.id == row))
+            for number in numbers:
+                mine = (FILTERS.c.node == node, FILTERS.c.number == number)
+                connection.execute(delete(FILTERS).where(*mine))
 
 
 def _to_row(info: dict[str, Any]) -> dict[str, Any]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, func, insert, select
+from sqlalchemy.exc import IntegrityError
 
 from fullbloom.service.registry.models import FILTERS, SNAPSHOTS, Rows
 
@@ -44,9 +46,15 @@ class Snapshots(Rows):
             }
             for row, info in samples
         ]
-        if rows:
+        if not rows:
+            return
+        try:
             with self._engine.begin() as connection:
                 connection.execute(insert(SNAPSHOTS), rows)
+        except IntegrityError:  # a filter was dropped meanwhile, and its row with it
+            for one in rows:
+                with suppress(IntegrityError), self._engine.begin() as connection:
+                    connection.execute(insert(SNAPSHOTS), one)
 
     def load(self, name: str, *, since: int, until: int, most: int) -> list[dict[str, Any]]:
         """Return the newest ``most`` samples of a filter between two times, the newest first."""

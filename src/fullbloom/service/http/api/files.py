@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import shutil
 import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Query, Response
-from starlette.background import BackgroundTask
 from starlette.responses import FileResponse
 
 from fullbloom.service import backup
@@ -19,6 +19,7 @@ from fullbloom.service.http.conditions import etag_header, is_not_modified, make
 from fullbloom.service.http.schemas import CurrentRequest, NameInPath
 
 if TYPE_CHECKING:
+    from fullbloom.service.http.asgi import Receive, Scope, Send
     from fullbloom.service.node import Node
 
 CONTAINER = "application/vnd.fullbloom"
@@ -138,5 +139,19 @@ class Files:
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
-        cleanup = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
-        return FileResponse(path, media_type=TAR, filename="fullbloom.tar", background=cleanup)
+        return _TarResponse(path, media_type=TAR, filename="fullbloom.tar", headers={"accept-ranges": "none"})
+
+
+class _TarResponse(FileResponse):
+    """A response with a backup, whose folder is removed however it ends.
+
+    It is sent as a whole, whatever range is asked for: the rest of another backup does not complete one.
+    """
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        headers = [pair for pair in scope["headers"] if pair[0] != b"range"]
+        try:
+            await super().__call__({**scope, "headers": headers}, receive, send)
+        finally:
+            await asyncio.to_thread(shutil.rmtree, Path(self.path).parent, ignore_errors=True)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gc
+import weakref
 
 import pytest
 import sqlalchemy as sa
 from engines.tables import Base, Exact, Other, User, exists, insert, names
 
 from fullbloom.engines.sqlalchemy import PreCheck
+from fullbloom.engines.sqlalchemy.pending import Transaction
 
 
 @pytest.fixture
@@ -91,4 +93,38 @@ def test_a_savepoint_that_sqlite_committed_outlives_its_connection(sqlite):
     gc.collect()
     assert names(sqlite) == {"ada"}
     assert exists(check, sqlite, "ada") == [True]
+    check.close()
+
+
+def test_a_transaction_that_begins_while_the_watch_begins_is_seen_whole_or_not_at_all(engine, monkeypatch):
+    opened, real = [], sa.event.listen
+
+    def listen(target, name, *arguments):
+        real(target, name, *arguments)
+        if name == "begin":
+            opened.append(engine.connect())
+            opened[0].execute(insert("ada"))
+
+    monkeypatch.setattr(sa.event, "listen", listen)
+    check = watch(engine)
+    opened[0].commit()
+    opened[0].close()
+    assert exists(check, engine, "ada") == [True]
+    check.close()
+
+
+def test_transactions_are_listed_while_other_threads_begin_some(sqlite):
+    check = watch(sqlite)
+    (observer,) = check._observers
+    with sqlite.connect() as one, sqlite.connect() as other:
+        one.execute(insert("ada"))
+
+        class Growing(dict):
+            def items(self):
+                for item in super().items():
+                    self[weakref.ref(other)] = Transaction()
+                    yield item
+
+        observer._transactions.data = Growing(observer._transactions.data)
+        assert observer.list_xids() == set()
     check.close()

@@ -83,12 +83,17 @@ class Observer:
     def close(self) -> None:
         """Forget the keys of open transactions, whose ends are not seen any more."""
         self._is_closed = True
-        for transaction in list(self._transactions.values()):
+        for transaction in self._list_transactions():
             self._pending.remove(*transaction.end())
 
     def list_xids(self) -> set[str]:
         """Return the names of the transactions in two phases whose ends will be seen."""
-        return {found.xid for found in list(self._transactions.values()) if found.xid is not None}
+        return {found.xid for found in self._list_transactions() if found.xid is not None}
+
+    def _list_transactions(self) -> list[Transaction]:
+        # Iterating over the values fails if another thread begins a transaction; listing references does not.
+        found = [ref() for ref in self._transactions.keyrefs()]
+        return [self._transactions[connection] for connection in found if connection is not None]
 
     def begin(self, connection: Any) -> None:
         """Add what a commit before this transaction left."""

@@ -120,8 +120,10 @@ class PreCheck:
                 return
             observer = Observer(self, self._statements, engine)
             self._observers.append(observer)
-            events = [(engine, name) for name in observer.ENGINE_EVENTS]
-            for target, name in [*events, *((engine.pool, name) for name in observer.POOL_EVENTS)]:
+            # `begin` last: a transaction whose begin was seen counts as one whose statements were seen.
+            events = [(engine.pool, name) for name in observer.POOL_EVENTS]
+            events += [(engine, name) for name in reversed(observer.ENGINE_EVENTS)]
+            for target, name in events:
                 listener = observer.guard(getattr(observer, name))
                 event.listen(target, name, listener)
                 self._listeners.append((target, name, listener))

@@ -43,6 +43,7 @@ from fullbloom.engines.redis.protocol import (
     try_call,
     try_script,
 )
+from fullbloom.engines.redis.protocol.expiry import set_expiry
 from fullbloom.engines.redis.protocol.manifest import (
     BUILDING,
     CLOSING,
@@ -314,9 +315,8 @@ def _close(name: str, manifest: Manifest) -> Steps[Manifest | None]:
     None if strings had expired before, so that no client had the filter.
     """
     names, after = Names.from_manifest(name, manifest), manifest.with_state(READY)
-    command, *when = make_expiry_command(manifest)
     for key in names.bits:
-        yield from call(key, command, key, *when)
+        yield from set_expiry(key, manifest)
         if not (yield from read_number(key, b"EXISTS", key)):
             after = manifest.with_state(DELETING)
             break
@@ -431,6 +431,9 @@ def _replace_string(name: str, one: NewString, after: Manifest) -> Steps[None]:
                 raise Overtaken
             if outcome == 1 or (yield from _has_name(one)):
                 return
+            raise interruption_error(name, TEMPORARY_TTL // 1000)
+        # Without a tag, a string that has expired looks like one that a resent command renamed.
+        if not (yield from try_call(one.temporary, b"PEXPIRE", one.temporary, TEMPORARY_TTL)):
             raise interruption_error(name, TEMPORARY_TTL // 1000)
         rename = (b"RENAME", one.temporary, one.key)
         yield from change_with_expiry(one.key, expiry, *rename, others=(one.temporary,))

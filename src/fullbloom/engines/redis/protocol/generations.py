@@ -315,16 +315,21 @@ class WindowState:
     def adopt_tags(self, generation: int, tags: list[bytes]) -> bool:
         """Take the tags of all strings of a generation; False if they differ from the record."""
         stable = [self.strip_epoch(tag) for tag in tags]
-        if digest_tags(stable) != self.recorded[generation].digest:
+        about = self.recorded.get(generation)  # another thread may have forgotten one that has ended
+        if about is None or digest_tags(stable) != about.digest:
             return False
         for shard, tag in enumerate(tags):
             self.record_epoch(generation, shard, tag, 0)
         self.tags[generation] = stable
         return True
 
+    def find_record(self, generation: int) -> AcknowledgedKeys:
+        """Return the record of the acknowledged keys of a generation."""
+        return self.acknowledged.setdefault(generation, AcknowledgedKeys(1))
+
     def record_keys(self, generation: int, hashes: bytes, first: int) -> None:
         """Remember keys that were added; forget generations before ``first``."""
-        self.acknowledged.setdefault(generation, AcknowledgedKeys(1)).record(hashes)
+        self.find_record(generation).record(hashes)
         if len(self.acknowledged) > self.manifest.generations:
             self._forget(first)
 

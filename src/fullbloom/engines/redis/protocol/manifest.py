@@ -440,6 +440,20 @@ class AcknowledgedKeys:
         self._lock = Lock()
         #: Lower bounds of the set bits: those counted last, and those set since.
         self.bits = [0] * shards
+        #: How often a verification has raised these bounds.
+        self.counted = 0
+
+    def add_bits(self, shard: int, bits: int, counted: int) -> None:
+        """Take the bits that a batch set; it was sent when the bounds had been raised ``counted`` times."""
+        with self._lock:
+            if counted == self.counted:  # otherwise the server may have counted these bits already
+                self.bits[shard] += bits
+
+    def raise_bits(self, ones: list[int]) -> None:
+        """Raise the bounds to the set bits that the server counted."""
+        with self._lock:
+            self.counted += 1
+            self.bits[:] = [max(pair) for pair in zip(ones, self.bits, strict=True)]
 
     def record(self, hashes: bytes) -> None:
         """Remember the hashes of keys that were added."""

@@ -25,8 +25,11 @@ from fullbloom.engines.redis.protocol import (
     SendBatch,
     Sleep,
     call,
+    change_with_expiry,
     create,
+    interruption_error,
     loss_error,
+    parse_number,
     read_number,
     read_part,
     refusal_error,
@@ -44,6 +47,7 @@ from fullbloom.engines.redis.protocol.manifest import (
     Manifest,
     Names,
     make_cells,
+    make_expiry_command,
     make_shard,
     read_generation,
 )
@@ -225,9 +229,10 @@ class StoredCells(ABC):
 
     def adopt_replacement(self, manifest: Manifest) -> None:
         """Switch to the manifest in whose generation this client has replaced all strings."""
-        self.adopt(manifest)
-        self.snapshot.record_replacement()
-        self.rolled_back = False
+        with self._lock:  # another thread may adopt a later generation, whose strings are not there yet
+            self.adopt(manifest)
+            self.snapshot.record_replacement()
+            self.rolled_back = False
 
     @abstractmethod
     def explain_loss(self, what: str) -> Steps[Exception]:
@@ -296,6 +301,39 @@ def read_cells(
             raise loss_error(storage.name, f"a part of the cells of shard {shard}")
 
 
+#: Merges KEYS[2] into KEYS[1] if its tag begins with ARGV[2]; -1 if KEYS[2] has expired or was evicted, also
+#: if it was written to since, without a time to live or a tag. BITOP alone would remove the time to live.
+_MERGE = (
+    b"local at = tonumber(ARGV[1]) "
+    b"if redis.call('STRLEN', KEYS[2]) < at + 16 or redis.call('PTTL', KEYS[2]) < 0 then return -1 end "
+    b"if redis.call('GETRANGE', KEYS[1], at, at + 7) ~= ARGV[2] then return 0 end "
+    b"local left = redis.call('PTTL', KEYS[1]) "
+    b"if left < 0 then redis.call('BITOP', 'OR', KEYS[1], KEYS[1], KEYS[2]) return 1 end "
+    b"redis.call('BITOP', 'OR', KEYS[2], KEYS[1], KEYS[2]) redis.call('PEXPIRE', KEYS[2], %d) "
+    b"redis.call('SETRANGE', KEYS[1], 0, redis.call('GETRANGE', KEYS[2], 0, at - 1)) "
+    b"return 1" % create.TEMPORARY_TTL
+)
+
+
+def merge_string(storage: StoredCells, part: Snapshot, shard: int, other: bytes) -> Steps[None]:
+    """Set the bits of another string, which expires and whose tag is all zeros, if the string exists."""
+    key, at, owner = part.names.bits[shard], part.nbytes(shard), part.manifest.compute_owner(shard)
+    reply = yield from try_script(_MERGE, (key, other), at, owner)
+    if reply is None:  # no scripts
+        is_whole = (yield from read_number(other, b"STRLEN", other)) >= at + TAG_BYTES
+        is_whole = is_whole and (yield from read_number(other, b"PTTL", other)) >= 0
+    else:
+        is_whole = parse_number(reply) >= 0
+    if not is_whole:
+        raise interruption_error(storage.name, create.TEMPORARY_TTL // 1000)
+    if reply is None:
+        words = (b"BITOP", b"OR", key, key, other)
+        if part.manifest.ttl:
+            yield from change_with_expiry(key, make_expiry_command(part.manifest), *words, others=(other,))
+        else:
+            yield from call(key, *words)
+
+
 #: Deletes a string with this filter's owner bytes, or one without a tag that does not expire.
 _SWEEP = (
     b"local whole, size = tonumber(ARGV[1]), redis.call('STRLEN', KEYS[1]) "
@@ -356,18 +394,20 @@ def check_expiry(storage: ExpiringCells) -> Steps[None]:
 
     Without this check, adds after a long pause would write to strings that are gone.
     """
-    if storage.ends is None:
+    ends = storage.ends  # read once: another thread may set it to None
+    if ends is None:
         key = storage.names.manifest
         left = yield from read_number(key, b"PTTL", key)
-        storage.ends = inf if left == -1 else time.monotonic() + max(left, 0) / 1000
-    if time.monotonic() >= storage.ends:
+        ends = storage.ends = inf if left == -1 else time.monotonic() + max(left, 0) / 1000
+    if time.monotonic() >= ends:
         storage.ends = None
         yield from storage.refresh()
 
 
 def recreate(storage: ExpiringCells, old: Manifest) -> Steps[None]:
     """Create the expired filter ``old`` again, or adopt the one that another client created."""
-    if storage.manifest.id != old.id:  # another thread has done so
+    now = storage.manifest
+    if now.id != old.id or now.expires > old.expires:  # another thread has done so, or a clear began a ttl
         return
     for part in (old, old.with_other_layout()) if old.other_shards else (old,):
         for key in Names.from_manifest(storage.name, part).bits:

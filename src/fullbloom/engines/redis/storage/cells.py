@@ -55,6 +55,7 @@ from fullbloom.engines.redis.protocol.create import (
     split_cells,
     write_string,
 )
+from fullbloom.engines.redis.protocol.expiry import set_expiry
 from fullbloom.engines.redis.protocol.manifest import (
     DELETING,
     MAX_SHARDS,
@@ -63,12 +64,12 @@ from fullbloom.engines.redis.protocol.manifest import (
     Manifest,
     make_cells,
     make_colocated_key,
-    make_expiry_command,
     read_generation,
 )
 from fullbloom.engines.redis.storage import (
     Expired,
     Snapshot,
+    merge_string,
     read_cells,
     read_tags,
     run_or_default,
@@ -157,7 +158,7 @@ def _merge_cells(strings: Strings, data: bytes | memoryview, part: Snapshot) -> 
         other = NewString(make_colocated_key(key, suffix), key, part.nbytes(shard), _NO_TAG)
         try:
             yield from write_string(other, Renewal(), split_cells(part.cells, shard, data))
-            yield from _merge_string(part, shard, other.temporary)
+            yield from merge_string(strings, part, shard, other.temporary)
         finally:
             yield from call(key, b"UNLINK", other.temporary)
         yield from _require_target(strings, part, shard)
@@ -178,7 +179,7 @@ def merge_on_server(target: Strings, source: Strings) -> Steps[bool]:
             copied = make_colocated_key(key, suffix)
             try:
                 yield from _copy_string(source, theirs, shard, copied)
-                yield from _merge_string(part, shard, copied)
+                yield from merge_string(target, part, shard, copied)
             finally:
                 yield from call(key, b"UNLINK", copied)
             yield from _require_target(target, part, shard)
@@ -213,29 +214,6 @@ def _require_target(strings: Strings, part: Snapshot, shard: int) -> Steps[None]
         if (yield from read_part(key, nbytes, TAG_BYTES + 1)) == _NO_TAG:
             yield from call(key, b"UNLINK", key)
         raise
-
-
-#: Merges KEYS[2] into KEYS[1] if its tag begins with ARGV[2]; BITOP alone would remove the time to live.
-_MERGE = (
-    b"local at = tonumber(ARGV[1]) "
-    b"if redis.call('GETRANGE', KEYS[1], at, at + 7) ~= ARGV[2] then return 0 end "
-    b"local left = redis.call('PTTL', KEYS[1]) "
-    b"if left < 0 then redis.call('BITOP', 'OR', KEYS[1], KEYS[1], KEYS[2]) return 1 end "
-    b"redis.call('BITOP', 'OR', KEYS[2], KEYS[1], KEYS[2]) redis.call('PEXPIRE', KEYS[2], %d) "
-    b"redis.call('SETRANGE', KEYS[1], 0, redis.call('GET', KEYS[2])) "
-    b"return 1" % TEMPORARY_TTL
-)
-
-
-def _merge_string(part: Snapshot, shard: int, other: bytes) -> Steps[None]:
-    """Set the bits of another string, whose tag is all zeros, if the string exists."""
-    key, at, owner = part.names.bits[shard], part.nbytes(shard), part.manifest.compute_owner(shard)
-    if (yield from try_script(_MERGE, (key, other), at, owner)) is None:
-        words = (b"BITOP", b"OR", key, key, other)
-        if part.manifest.ttl:
-            yield from change_with_expiry(key, make_expiry_command(part.manifest), *words, others=(other,))
-        else:
-            yield from call(key, *words)
 
 
 class ReshardRecord(NamedTuple):
@@ -368,7 +346,6 @@ def _advance(strings: Strings, record: ReshardRecord) -> Steps[None]:
 def _create_strings(new: Snapshot) -> Steps[None]:
     """Create strings with all bits 0, unless an earlier attempt has."""
     suffix = b"new:" + secrets.token_hex(8).encode()
-    command, *when = make_expiry_command(new.manifest)
     for shard, key in enumerate(new.names.bits):
         nbytes, temporary = new.nbytes(shard), make_colocated_key(key, suffix)
         one = NewString(temporary, key, nbytes, new.manifest.make_tag(shard))
@@ -382,7 +359,7 @@ def _create_strings(new: Snapshot) -> Steps[None]:
                     yield from try_call(key, b"RENAME", temporary, key)
             finally:
                 yield from call(temporary, b"UNLINK", temporary)
-        yield from call(key, command, key, *when)
+        yield from set_expiry(key, new.manifest)
         if not new.is_own(shard, (yield from read_part(key, nbytes, TAG_BYTES))):
             raise Overtaken  # the string of an earlier attempt expired before it got its final time to live
 

@@ -84,6 +84,9 @@ class PresentKeys:
         #: As those of `AcknowledgedKeys`; always 0, because removals clear bits.
         self.bits = [0] * shards
 
+    def raise_bits(self, ones: list[int]) -> None:
+        """Do nothing: no bits are counted."""
+
     def record(self, hashes: bytes) -> None:
         """Remember the hashes of keys that were added."""
         with self._lock:  # threads may share a filter

@@ -205,7 +205,7 @@ class Module(Strings):
         self.rolled_back = True
         raise rollback_error(self.name)
 
-    def _record_bits(self, part: Snapshot, shard: int, bits: int) -> None:
+    def _record_bits(self, part: Snapshot, shard: int, bits: int, counted: int) -> None:
         """Do nothing: `_exchange` has taken the number of keys."""
 
     def count_found(self, hashes: bytes) -> Steps[int]:

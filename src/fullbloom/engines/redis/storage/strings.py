@@ -259,7 +259,7 @@ class Strings(ExpiringCells):
 
         Returns the shards whose tags changed, if the filter is in other strings by now.
         """
-        known = {shard: part.progress[shard] for shard in batch.shards}
+        known, counted = {shard: part.progress[shard] for shard in batch.shards}, part.acknowledged.counted
         exchanges = yield from self._exchange(part, batch, changing=adding)
         replies: list[ShardReply] = [reply for exchange in exchanges for reply in exchange.states]
         for exchange in exchanges:
@@ -273,13 +273,13 @@ class Strings(ExpiringCells):
             self.compare_progress(part, shard, tag, known[shard])
         if adding:
             for shard, _, _, bits in replies:
-                self._record_bits(part, shard, bits)
+                self._record_bits(part, shard, bits, counted)
             part.touched.update(known)
         return MovedShards()
 
-    def _record_bits(self, part: Snapshot, shard: int, bits: int) -> None:
+    def _record_bits(self, part: Snapshot, shard: int, bits: int, counted: int) -> None:
         """Remember that bits of a shard were set."""
-        part.acknowledged.bits[shard] += bits
+        part.acknowledged.add_bits(shard, bits, counted)
 
     def _explain_tags(
         self, snapshot: Snapshot, part: Snapshot, changed: list[ShardReply], *, adding: bool
@@ -304,7 +304,7 @@ class Strings(ExpiringCells):
             )
         for shard, tag, short, _ in changed:
             if short or not part.is_own(shard, tag):
-                raise (yield from self._explain_shard_loss(shard, part.names.bits[shard], snapshot))
+                raise (yield from self._explain_shard_loss(shard, part.names.bits[shard], current))
             self.adopt_tag(snapshot, part, shard, tag)
         return MovedShards()
 

@@ -73,7 +73,8 @@ def _compare(storage: StoredCells, *, restarted: bool) -> Steps[Verification]:
         counts = checked, checked, sum(known.acknowledged.bits), 0
         return Verification(False, True, restarted, tuple(range(known.manifest.shards)), *counts)
     # Recorded at once: whoever interrupts the verification must not hide it from the next batch.
-    storage.rolled_back |= manifest.generation < known.manifest.generation
+    if manifest.generation < known.manifest.generation:  # never set to False: another thread may find out
+        storage.rolled_back = True
     rolled_back = storage.rolled_back
     if manifest.generation > known.manifest.generation:
         storage.adopt(manifest)
@@ -86,13 +87,14 @@ def _compare(storage: StoredCells, *, restarted: bool) -> Steps[Verification]:
     if storage.snapshot.acknowledged is not remembered:
         raise Overtaken
     rolled_back |= is_behind
-    storage.rolled_back |= rolled_back
+    if rolled_back:
+        storage.rolled_back = True
     checked = len(hashes) // HASH_BYTES
     found = 0 if lost else (yield from storage.count_found(hashes))
     too_few = any(number < floor for number, floor in zip(ones, least, strict=False))
     ok = not lost and not too_few and found == checked and not rolled_back
     if ok and len(ones) == len(least):
-        remembered.bits[:] = [max(pair) for pair in zip(ones, remembered.bits, strict=True)]
+        remembered.raise_bits(ones)
     counts = checked, checked - found, sum(least), sum(ones)
     return Verification(ok, False, restarted, tuple(lost), *counts, rolled_back)
 

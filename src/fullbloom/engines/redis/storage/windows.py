@@ -205,6 +205,7 @@ class Window:
         epochs = {
             (one, shard): state.epochs.get((one, shard), 0) for one, batch in each for shard in batch.shards
         }
+        counted = {one: keys.counted for one, keys in list(state.acknowledged.items())}
         requests: list[Request] = [
             state.make_request(one, batch, self.acks if number >= len(unknown) + len(looked) else None)
             for number, (one, batch) in enumerate((*unknown, *each))
@@ -226,7 +227,7 @@ class Window:
                 self._record_epochs(state, generation, exchange, epochs)
                 if adding:
                     state.touched.update((generation, shard) for shard in batch.shards)
-                    state.acknowledged.setdefault(generation, AcknowledgedKeys(1)).bits[0] += bits
+                    state.find_record(generation).add_bits(0, bits, counted.get(generation, 0))
             answers.append(batch.answers)
             if adding and generation in missing.missing:
                 missing.new.append(batch.answers)
@@ -430,8 +431,7 @@ class Window:
                     ones, answers = 0, b""
             checked, found = checked + len(hashes) // HASH_BYTES, found + sum(answers)
             expected, bits = expected + least, bits + ones
-            if ones >= least:
-                acknowledged.bits[0] = ones
+            acknowledged.raise_bits([ones])
         rolled_back = bool(state.rolled_back.intersection(state.list_live(now)))
         ok = exists and not lost and not rolled_back and found == checked and bits >= expected
         counts = checked, checked - found, expected, bits

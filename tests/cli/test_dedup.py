@@ -11,6 +11,8 @@ import zstandard
 from support import chance, scatter_of_mean
 
 from fullbloom import registry
+from fullbloom.cli import main
+from fullbloom.cli.dedup.job import Job
 from fullbloom.cli.filters.kinds import list_kinds
 from fullbloom.recipes.dedup import Load, Tally, add_new
 
@@ -73,6 +75,22 @@ def test_verify_is_exact_with_a_terrible_rate(fullbloom, exact, lines, tmp_path)
 
 def test_verify_refuses_input_that_cannot_be_read_twice(fullbloom, refused):
     assert "regular file" in refused(fullbloom("dedup", "--verify", stdin=b"a\n"))
+
+
+@pytest.mark.parametrize("options", [["--verify"], ["--keep", "last"]])
+def test_an_input_that_grows_between_two_passes_is_refused(monkeypatch, capsys, tmp_path, options):
+    (tmp_path / "in").write_bytes(b"a\nb\n")
+    rewind = Job.rewind
+
+    def grow(job):
+        with (tmp_path / "in").open("ab") as file:
+            file.write(b"a\n")
+        rewind(job)
+
+    monkeypatch.setattr(Job, "rewind", grow)
+    assert main(["dedup", *options, "-o", str(tmp_path / "o"), str(tmp_path / "in")]) == 2
+    assert "between its two passes" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 
 def loss(fullbloom, folder, part, *options, check=0):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import threading
 
 import pytest
 
 import fullbloom as package
+from fullbloom.cli.io.ahead import Ahead
 
 #: Six records with the keys a, b, "c\nd", none, a, e; the third has a newline within where the format can.
 ROWS = {
@@ -290,3 +292,18 @@ def test_an_option_of_select_without_it_is_refused(fullbloom, refused, tmp_path,
     assert option[0] in text
     assert "add --select" in text
     assert "empty" in refused(fullbloom(*command, "--select", "", stdin=b"a\n", cwd=tmp_path))
+
+
+def test_threads_that_the_system_does_not_start_are_done_without(monkeypatch):
+    started, start = [], threading.Thread.start
+
+    def start_one(thread):
+        if started:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start_one)
+    assert list(Ahead(str, 4, lambda: False)(range(100))) == list(map(str, range(100)))
+    started[0].join(60)
+    assert not started[0].is_alive()

@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+import gzip
 import os
 import subprocess
+from io import FileIO
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+
+from fullbloom.cli.io import sources
 
 
 @pytest.fixture
@@ -63,3 +68,24 @@ def test_a_report_is_not_printed_to_standard_output_if_stderr_is_closed(shell):
 def test_an_impossible_size_is_refused(fullbloom, refused, size):
     assert "--memory" in refused(fullbloom("dedup", "--memory", size))
     assert "--memory" in refused(fullbloom("plan", "--memory", size, "--items", "9"))
+
+
+@pytest.mark.skipif(not hasattr(os, "set_blocking"), reason="pipes always block here")
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_pipe_that_another_process_made_non_blocking_is_read_to_its_end(monkeypatch, pack):
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    data = pack(b"a\nb\nc\n")
+    pieces = [data[:1], data[1:4], data[4:]]
+
+    def select(*_):
+        """The pipe is ready once its writer has written, or closed it."""
+        os.write(writing, pieces.pop(0)) if pieces else os.close(writing)
+
+    monkeypatch.setattr(sources, "select", SimpleNamespace(select=select))
+    monkeypatch.setattr(sources, "FileIO", lambda *_, **__: FileIO(reading, "rb"))
+    source, got, buffer = sources.Source("-"), b"", bytearray(9)
+    while count := source.readinto(memoryview(buffer)):
+        got += buffer[:count]
+    source.close()
+    assert got == b"a\nb\nc\n"

@@ -14,6 +14,8 @@ import pytest
 from support import Variant, variants_with
 
 import fullbloom as package
+from fullbloom.cli import main
+from fullbloom.cli.failures import Interrupted
 
 
 @pytest.mark.parametrize("command", ["dedup", "seen"])
@@ -420,6 +422,38 @@ def test_a_run_removes_no_working_copy_of_another_state(fullbloom, program, tmp_
     assert process.returncode == 0
     assert fullbloom(*options, tmp_path / other, stdin=b"b\nc\n", check=0).stdout == b"c\n"
     assert {path.name for path in tmp_path.iterdir()} == {name, other}
+
+
+@pytest.mark.parametrize("command", ["dedup", "seen"])
+@pytest.mark.parametrize("select", [[], ["--select", "k", "--format", "jsonl"]], ids=["lines", "records"])
+def test_a_second_signal_within_a_write_keeps_the_lines_that_were_printed(
+    monkeypatch, capfd, tmp_path, command, select
+):
+    first, second = (b'{"k": %d}\n' % number for number in range(2))
+    (tmp_path / "in").write_bytes(first + second)
+    words = [command, "-q", "--state", str(tmp_path / "s"), *select, str(tmp_path / "in")]
+    write, printed = os.write, []
+
+    def write_half(descriptor, data):
+        if descriptor != 1:
+            return write(descriptor, data)
+        if printed:
+            raise Interrupted(signal.SIGINT)
+        printed.append(bytes(data[: len(first)]))
+        return write(descriptor, printed[0])
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", write_half)
+        assert main(words) == 130
+    assert capfd.readouterr().out.encode() == first
+    assert main(words) in {0, 1}
+    assert capfd.readouterr().out.encode() == second
+
+
+@pytest.mark.parametrize("command", ["dedup", "seen"])
+def test_an_input_that_is_refused_creates_no_state(fullbloom, refused, tmp_path, command):
+    refused(fullbloom(command, "--state", tmp_path / "s", stdin=b"PAR1\0\0"))
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["s", "[s]*"])

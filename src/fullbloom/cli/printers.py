@@ -113,7 +113,7 @@ class RecordPrinter(Printer["Batch"]):
         before = self._output.written
         try:
             self._output.write(block.join_kept(old if self._mode == "old" else kept))
-        except OSError:
+        except BaseException:  # a second signal, too
             if self._mode == "new":
                 records.remember(self.seen, marks, block.count_record_bytes(self._output.written - before))
             raise

@@ -110,7 +110,8 @@ class DupeFilter(RFPDupeFilter):
     The statistics ``dupefilter/filtered`` (as Scrapy's own), ``dupefilter/fullbloom/expected_lost``,
     ``.../fpr``, ``.../requests`` and ``.../bytes`` report the same. With ``JOBDIR`` the filter is read when
     the spider opens, and saved atomically when it closes and every ``FULLBLOOM_SAVE_EVERY`` seconds. After a
-    kill the requests since the last save are unknown, so pages may be fetched twice but none is lost.
+    kill the requests since the last save are unknown, so their pages may be fetched twice. Requests that
+    were saved and not fetched are lost, as Scrapy writes the state of its queue only when it closes.
 
     With ``FULLBLOOM_REDIS_URL`` spiders on many machines share a filter, which remains until you delete it
     (``RedisBloomFilter(client, name).delete()``). Each request costs a round trip, for which the crawler

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from fullbloom.cli.dedup.outputs import Outputs
 from fullbloom.cli.dedup.sizing import Sizing, block_size, largest_window
+from fullbloom.cli.failures import Refusal
 from fullbloom.cli.filters.kinds import warn_of_forgetting
 from fullbloom.cli.io.blocks import Blocks
 from fullbloom.cli.io.sources import open_sources, require_repeatable
@@ -41,6 +42,7 @@ class Job:
         self.faults, self.first_fault = 0, ""
         self.block_size, self.longest = block_size(options.memory), options.longest_line
         self._open_inputs()
+        self._first_pass: int | None = None
         self.progress = Progress(self.blocks, quiet=options.quiet)
         self.state = state
         self.outputs = Outputs(options)
@@ -60,8 +62,17 @@ class Job:
 
     def rewind(self) -> None:
         """Go back to the start of the inputs."""
+        self._first_pass = self.blocks.bytes_read
         self._open_inputs()
         self.progress.follow(self.blocks)
+
+    def _require_unchanged(self) -> None:
+        """Refuse the result of two passes over unlike input: of new lines the second knows no duplicate."""
+        if self._first_pass not in {None, self.blocks.bytes_read}:
+            raise Refusal(
+                "the input grew or shrank between its two passes, so the output may have duplicates or lack "
+                "lines; run it again when nobody writes to the input"
+            )
 
     def save_in_time(self) -> None:
         """Save the state from time to time, if all lines in it are printed and cannot be discarded."""
@@ -80,13 +91,15 @@ class Job:
             # The report warns of it, with the remedies of this command.
             warnings.simplefilter("ignore", CapacityWarning)
             work.run()
+            self._require_unchanged()
             self.outputs.commit(durable=self.state is not None)
             if self.state:
                 self.state.save(self.seen)
         except BaseException:
             discarded = self.outputs.is_discardable
             self.outputs.discard()
-            if self.state and not discarded:
+            # An input that is refused creates no state.
+            if self.state and not discarded and (self.state.exists or self.seen.num_added):
                 self.state.save(self.seen)
             raise
         finally:

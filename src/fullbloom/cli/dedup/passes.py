@@ -66,7 +66,7 @@ class Deferred:
         try:
             outputs.keep(new)
             outputs.drop(old)
-        except OSError:
+        except BaseException:  # a second signal, too
             if self._job.state:
                 self._remember(select_whole_lines(new, outputs.bytes_written - before))
             raise

@@ -104,7 +104,7 @@ class Deferred(_Pass):
         new, kept, dropped, marks = batch.records.select_new(seen, dropped=outputs.wants_dropped)
         try:
             self._write(batch, kept, dropped)
-        except OSError:
+        except BaseException:  # a second signal, too
             batch.records.remember(seen, marks, batch.count_record_bytes(outputs.bytes_written - before))
             raise
         batch.records.remember(seen, None if self._renew else marks)

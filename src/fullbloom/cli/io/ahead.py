@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from contextlib import suppress
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -63,9 +64,11 @@ class Ahead(Generic[T, R]):
         if self._threads <= 1:
             yield from map(self._work, pieces)
             return
-        workers = [threading.Thread(target=self._serve, daemon=True) for _ in range(self._threads - 1)]
-        for worker in workers:
-            worker.start()
+        workers = 0
+        with suppress(RuntimeError):  # the system has no more threads: this one does the rest
+            while workers < self._threads - 1:
+                threading.Thread(target=self._serve, daemon=True).start()
+                workers += 1
         try:
             for piece in pieces:
                 job = _Job(self._work, piece)
@@ -78,7 +81,7 @@ class Ahead(Generic[T, R]):
                 yield self._oldest()
         finally:
             self._pending.clear()
-            for _ in workers:
+            for _ in range(workers):
                 self._queue.put(None)
 
     def _oldest(self) -> R:

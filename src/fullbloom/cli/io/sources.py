@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import select
 import stat
+from functools import partial
 from io import FileIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from fullbloom.cli.failures import Refusal
 from fullbloom.cli.io.frames import LARGEST_WINDOW, MAGIC, SKIPPABLE
 from fullbloom.cli.standard import require_input
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+
+T = TypeVar("T")
 
 GZIP_MAGIC = b"\x1f\x8b"
 _ZSTD_MAGICS = (MAGIC, *SKIPPABLE)
@@ -74,7 +77,7 @@ class Source:
         head = b""
         # A live stream may deliver one byte at a time: wait only while a magic is still possible.
         while len(head) < len(MAGIC) and any(magic.startswith(head) for magic in MAGICS):
-            more = self._file.read(len(MAGIC) - len(head))
+            more = _wait_for(self._file, partial(self._file.read, len(MAGIC) - len(head)))
             if not more:
                 break
             head += more
@@ -90,7 +93,8 @@ class Source:
 
     def _raw_chunks(self) -> Iterator[bytes]:
         yield self._take_head()
-        while chunk := self._raw().read(_COMPRESSED_READ):
+        raw = self._raw()
+        while chunk := _wait_for(raw, partial(raw.read, _COMPRESSED_READ)):
             self.taken += len(chunk)
             yield chunk
 
@@ -110,7 +114,7 @@ class Source:
         raw = self._raw()
         try:
             if self._chunks is None and not self._head and not self._rest:
-                count = raw.readinto(target) or 0
+                count = _wait_for(raw, partial(raw.readinto, target))
                 self.taken += count
                 return count
             if not self._rest:
@@ -143,6 +147,16 @@ class Source:
         if self._file is not None:
             self._file.close()
         self._file, self._chunks, self._head, self._rest = None, None, b"", memoryview(b"")
+
+
+def _wait_for(raw: FileIO, read: Callable[[], T | None]) -> T:
+    """Return what ``read`` returns, once there is something: None is not the end of the input.
+
+    Any process that shares a pipe can make it non-blocking.
+    """
+    while (found := read()) is None:
+        select.select([raw], [], [])
+    return found
 
 
 def open_sources(paths: Sequence[str], *, window: int = LARGEST_WINDOW) -> list[Source]:

@@ -334,7 +334,7 @@ def test_a_restored_folder_is_on_the_disk_before_its_manifest(start, tmp_path, m
 
 @pytest.mark.parametrize("wanted", ["bytes=999999999999-", "lines=1", "bytes=5-"])
 def test_a_backup_is_sent_as_a_whole_and_leaves_no_copy(start, wanted):
-    """Whatever range is asked for: a download that goes on would join parts of two backups."""
+    """Whatever range is requested: a download that goes on would join parts of two backups."""
     service = start()
     service.create("one")
     answer = service.http.get("/v1/backup", headers={"range": wanted})

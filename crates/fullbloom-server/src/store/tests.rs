@@ -425,7 +425,7 @@ fn reserved_bytes_become_those_of_a_filter_in_one_step() {
     let cells = Cells::default();
     cells.bound(10);
     let account = Account::new(10);
-    let room = cells.reserve(10).unwrap_or_else(|| unreachable!("there is room"));
+    let room = cells.reserve(10).unwrap_or_else(|| unreachable!("10 of 10 bytes are free"));
     room.pass_to(&account);
     account.join(&cells);
     assert!(cells.nbytes() == 10 && cells.reserve(1).is_none());

@@ -114,7 +114,7 @@ class Source:
         raw = self._raw()
         try:
             if self._chunks is None and not self._head and not self._rest:
-                count = _wait_for(raw, partial(raw.readinto, target))
+                count: int = _wait_for(raw, partial(raw.readinto, target))
                 self.taken += count
                 return count
             if not self._rest:

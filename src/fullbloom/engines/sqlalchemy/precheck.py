@@ -121,7 +121,7 @@ class PreCheck:
             observer = Observer(self, self._statements, engine)
             self._observers.append(observer)
             # `begin` last: a transaction whose begin was seen counts as one whose statements were seen.
-            events = [(engine.pool, name) for name in observer.POOL_EVENTS]
+            events: list[tuple[object, str]] = [(engine.pool, name) for name in observer.POOL_EVENTS]
             events += [(engine, name) for name in reversed(observer.ENGINE_EVENTS)]
             for target, name in events:
                 listener = observer.guard(getattr(observer, name))

@@ -1,4 +1,4 @@
-"""The protocol with servers: requests as values, checks of the replies, errors, results of resent batches.
+"""The protocol with servers: requests as values, checks of the replies, and errors.
 
 Nothing in this package does I/O or imports redis-py. An operation that takes several requests is a generator:
 it yields a list of requests, is sent their replies, and returns its result. A transport runs it: blocking or
@@ -8,10 +8,9 @@ with asyncio, against one server or the nodes of a cluster.
 from __future__ import annotations
 
 from collections.abc import Generator
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from fullbloom._core import WireBatch, WireCells
+from fullbloom._core import WireBatch
 from fullbloom.errors import (
     EngineError,
     EngineFull,
@@ -282,6 +281,23 @@ def change_with_expiry(
     return reply
 
 
+#: Sets the time to live, unless the tag at the end has a generation after ARGV[1].
+_SET_EXPIRY = (
+    b"local tag = redis.call('GETRANGE', KEYS[1], -16, -1) "
+    b"if #tag == 16 and struct.unpack('<I4', tag, 9) > tonumber(ARGV[1]) then return 0 end "
+    b"return redis.call(ARGV[2], KEYS[1], ARGV[3])"
+)
+
+
+def set_expiry(key: bytes, expiry: ExpiryCommand, generation: int) -> Steps[None]:
+    """Set the final time to live of a string that was created in this generation, unless it has a later one.
+
+    A client that was paused before this would set the end of a ttl that a clear has started again since.
+    """
+    if len(expiry) == 1 or (yield from try_script(_SET_EXPIRY, (key,), generation, *expiry)) is None:
+        yield from call(key, expiry[0], key, *expiry[1:])
+
+
 def read_time(key: bytes) -> Steps[int]:
     """Return the milliseconds since 1970 by the clock of the node with ``key``."""
     return int(parse_time((yield from call(key, b"TIME"))) * 1000)
@@ -418,75 +434,3 @@ def loss_error(name: str, what: str) -> FilterLost:
 def transaction_error(name: str) -> EngineError:
     """Return the error for cluster clients, not all of which have transactions."""
     return EngineError(f"filter {name!r}: no transactions over a client of a cluster")
-
-
-#: A single shard, which keeps the order of hashes.
-_IN_ORDER = WireCells(512, 8)
-
-
-class MovedShards(dict[int, int]):
-    """Shards that have moved to other strings, and the generation in which they were written."""
-
-
-class Attempt(NamedTuple):
-    """The results of a batch that was sent once: a byte for each key.
-
-    A batch is sent again if a reshard moves the filter to other strings while it is on its way.
-    """
-
-    #: Found, or new.
-    answers: bytes
-    #: New unless another client has added it since: the next attempt decides, by `first`.
-    likely: bytes
-    #: True if the key was not in the strings that are read, or will be next.
-    first: bytes
-    #: Whether the filter still uses those strings.
-    is_final: bool
-
-
-def select_answers(
-    make: Callable[[WireCells], WireBatch], cells: WireCells, shards: set[int], there: bytes, elsewhere: bytes
-) -> bytes:
-    """Return the answers ``there`` for keys in ``shards``, and the answers ``elsewhere`` for others."""
-    hashes = make(_IN_ORDER).hashes
-    answers = bytearray(elsewhere)
-    for number in range(len(elsewhere)):
-        one = cells.hashed(hashes[HASH_BYTES * number : HASH_BYTES * (number + 1)])
-        if one.batch(0, 1).shards[0] in shards:
-            answers[number] = there[number]
-    return bytes(answers)
-
-
-def judge_answers(
-    make: Callable[[WireCells], WireBatch], cells: WireCells, moved: MovedShards, until: int, answers: bytes
-) -> tuple[bytes, bytes]:
-    """Return the keys that are new, and those that are new if no client added them to the next strings.
-
-    ``until`` is the generation in which clients read other strings. What was written in the one before may
-    have missed the copy to those. What was written later says nothing, as others have answered without it.
-    """
-    if not moved:
-        return answers, bytes(len(answers))
-    nothing, late = bytes(len(answers)), {shard for shard, at in moved.items() if at >= until}
-    copied = {shard for shard, at in moved.items() if at == until - 1}
-    likely = select_answers(make, cells, copied, answers, nothing) if copied else nothing
-    doubtful = late | copied
-    return (select_answers(make, cells, doubtful, nothing, answers) if doubtful else answers), likely
-
-
-def combine_attempts(attempts: list[Attempt]) -> bytes:
-    """Return 1 for each key that is new by any attempt."""
-    new = [one.answers for one in attempts]
-    for one, after in pairwise(attempts):
-        new.append(bytes(likely & first for likely, first in zip(one.likely, after.first, strict=True)))
-    return combine_answers(new)
-
-
-def combine_answers(answers: list[bytes]) -> bytes:
-    """Return 1 for each key for which any of the answers is 1."""
-    if len(answers) == 1:
-        return answers[0]
-    union = 0
-    for one in answers:
-        union |= int.from_bytes(one, "little")
-    return union.to_bytes(len(answers[0]), "little")

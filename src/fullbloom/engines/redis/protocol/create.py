@@ -40,10 +40,10 @@ from fullbloom.engines.redis.protocol import (
     read_part,
     read_time,
     read_value,
+    set_expiry,
     try_call,
     try_script,
 )
-from fullbloom.engines.redis.protocol.expiry import set_expiry
 from fullbloom.engines.redis.protocol.manifest import (
     BUILDING,
     CLOSING,
@@ -316,7 +316,7 @@ def _close(name: str, manifest: Manifest) -> Steps[Manifest | None]:
     """
     names, after = Names.from_manifest(name, manifest), manifest.with_state(READY)
     for key in names.bits:
-        yield from set_expiry(key, manifest)
+        yield from set_expiry(key, make_expiry_command(manifest), manifest.generation)
         if not (yield from read_number(key, b"EXISTS", key)):
             after = manifest.with_state(DELETING)
             break

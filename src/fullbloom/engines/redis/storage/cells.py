@@ -43,6 +43,7 @@ from fullbloom.engines.redis.protocol import (
     read_number,
     read_part,
     read_value,
+    set_expiry,
     try_call,
     try_script,
 )
@@ -55,7 +56,6 @@ from fullbloom.engines.redis.protocol.create import (
     split_cells,
     write_string,
 )
-from fullbloom.engines.redis.protocol.expiry import set_expiry
 from fullbloom.engines.redis.protocol.manifest import (
     DELETING,
     MAX_SHARDS,
@@ -64,6 +64,7 @@ from fullbloom.engines.redis.protocol.manifest import (
     Manifest,
     make_cells,
     make_colocated_key,
+    make_expiry_command,
     read_generation,
 )
 from fullbloom.engines.redis.storage import (
@@ -359,7 +360,7 @@ def _create_strings(new: Snapshot) -> Steps[None]:
                     yield from try_call(key, b"RENAME", temporary, key)
             finally:
                 yield from call(temporary, b"UNLINK", temporary)
-        yield from set_expiry(key, new.manifest)
+        yield from set_expiry(key, make_expiry_command(new.manifest), new.manifest.generation)
         if not new.is_own(shard, (yield from read_part(key, nbytes, TAG_BYTES))):
             raise Overtaken  # the string of an earlier attempt expired before it got its final time to live
 

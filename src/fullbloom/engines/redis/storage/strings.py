@@ -20,22 +20,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fullbloom.engines.redis.protocol import (
     HASH_BYTES,
-    Attempt,
-    MovedShards,
     Sleep,
     Steps,
     call,
-    combine_attempts,
     count_bits,
     create,
-    judge_answers,
     loss_error,
     parse_number,
     read_part,
     read_time,
     reply_error,
     rollback_error,
-    select_answers,
     try_script,
 )
 from fullbloom.engines.redis.protocol.create import Overtaken
@@ -60,12 +55,16 @@ from fullbloom.engines.redis.storage import (
     run_or_default,
     sweep_string,
 )
-from fullbloom.engines.redis.storage.verification import Verification, verify_expiring
-from fullbloom.errors import (
-    EngineTimeout,
-    FullbloomError,
-    ParameterTypeError,
+from fullbloom.engines.redis.storage.verification import (
+    Attempt,
+    MovedShards,
+    Verification,
+    combine_attempts,
+    judge_answers,
+    select_answers,
+    verify_expiring,
 )
+from fullbloom.errors import EngineTimeout, FullbloomError, ParameterTypeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -34,7 +34,6 @@ from fullbloom.engines.redis.protocol import (
     Steps,
     back_off,
     change_if_equal,
-    combine_answers,
     contention_error,
     count_bits,
     loss_error,
@@ -71,7 +70,7 @@ from fullbloom.engines.redis.protocol.manifest import (
 from fullbloom.engines.redis.protocol.plan import PORTION
 from fullbloom.engines.redis.storage import strings
 from fullbloom.engines.redis.storage.strings import is_collection, run_iterator
-from fullbloom.engines.redis.storage.verification import Verification
+from fullbloom.engines.redis.storage.verification import Verification, combine_answers
 from fullbloom.errors import (
     EngineNameTaken,
     EngineTimeout,

@@ -145,7 +145,7 @@ class Files:
 class _TarResponse(FileResponse):
     """A response with a backup, whose folder is removed however it ends.
 
-    It is sent as a whole, whatever range is asked for: the rest of another backup does not complete one.
+    It is sent as a whole, whatever range is requested: the rest of another backup does not complete one.
     """
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import redis
-from engines.servers import REDIS, SECONDS, Server, draw_port
+from engines.servers import REDIS, SECONDS, Server, free_port
 from redis.backoff import ConstantBackoff
 from redis.retry import Retry
 
@@ -29,7 +29,7 @@ def failover_retry() -> Retry:
 
 def _port() -> int:
     """A port that is free now, and so is that of the bus."""
-    return draw_port(_BUS)
+    return free_port(_BUS)
 
 
 class Node(Server):

@@ -58,7 +58,7 @@ def quick_retry() -> Retry:
     return Retry(ConstantBackoff(0.02), 10)
 
 
-def draw_port(*offsets: int) -> int:
+def free_port(*offsets: int) -> int:
     """A port that is free now, and so are those at the offsets from it.
 
     The system gives none of them to connections, or for port 0: nothing takes one meanwhile, nor while a
@@ -70,11 +70,6 @@ def draw_port(*offsets: int) -> int:
             for offset in (0, *offsets):
                 stack.enter_context(socket.socket()).bind(("127.0.0.1", port + offset))
             return port
-
-
-def free_port() -> int:
-    """A port that is free now."""
-    return draw_port()
 
 
 class Server:

@@ -301,11 +301,8 @@ def test_the_report_of_a_failure_arrives_past_megabytes_that_nobody_reads(
     peer.close()
 
 
-def test_the_report_of_a_failure_is_read_after_the_connection_is_lost(
-    connect: Callable[..., tuple[SocketElement, SocketElement]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A peer that is paused for longer than the failed element waits sends before it reads the report."""
-    monkeypatch.setattr(sockets, "_LINGER_SECONDS", 0.1)
+def test_the_report_of_a_failure_is_read_after_the_connection_is_lost(connect: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(sockets, "_LINGER_SECONDS", 0.1)  # the peer is paused for longer, and sends first
     failed, peer = connect(timeout=20)
     failed.send(1, b"before")
     failed.abort()
@@ -315,7 +312,12 @@ def test_the_report_of_a_failure_is_read_after_the_connection_is_lost(
     assert peer.receive(0) == b"before"
     with pytest.raises(PeerError, match="rank 0 stopped before the end"):
         peer.send(0, b"")
-    peer.close()
+    sender, _ = connect()
+    sender._peers[1].broken.append("timed out")  # as after a message that nobody read: no report will come
+    begin = time.monotonic()
+    with pytest.raises(PeerError, match="any more: timed out"):
+        sender.send(1, b"")
+    assert time.monotonic() - begin < SOON
 
 
 def test_an_error_after_close_is_raised_as_it_is() -> None:

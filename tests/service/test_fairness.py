@@ -26,13 +26,6 @@ def begun(call):
     return future
 
 
-def wait_until(is_so):
-    deadline = time.monotonic() + 60
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 @pytest.fixture
 def paused_merge(start, slow_disk):
     """A function that starts a service in which a merge into "into" waits for the disk."""
@@ -45,7 +38,7 @@ def paused_merge(start, slow_disk):
             pause.enter_context(slow_disk.paused("filters"))
             merge = begun(lambda: post(service, "into/merge", {"source": "from"}))
             # A lookup goes on; an add waits once the merge has the filter, before it writes the file.
-            wait_until(lambda: slow_disk.has_paused("filters"))
+            eventually(lambda: slow_disk.has_paused("filters"))
             return service, merge, pause
 
         yield begin
@@ -143,9 +136,9 @@ def test_refusals_wait_for_the_changes_that_they_depend_on(start, slow_disk):
             clients.submit(request, "DELETE", "/v1/filters/gone", None),
             clients.submit(request, "POST", "/v1/filters/old/add", {"key": "ada"}),
         ]
-        wait_until(lambda: request("POST", "/v1/filters/old/check", {"key": "ada"}).json() == {"found": True})
-        wait_until(lambda: request("GET", "/v1/filters/gone", None).status_code == 404)
-        wait_until(lambda: request("GET", "/v1/filters/new", None).status_code == 200)
+        eventually(lambda: request("POST", "/v1/filters/old/check", {"key": "ada"}).json() == {"found": True})
+        eventually(lambda: request("GET", "/v1/filters/gone", None).status_code == 404)
+        eventually(lambda: request("GET", "/v1/filters/new", None).status_code == 200)
         refusals = {
             what: clients.submit(request, method, path, body, tag if status == 412 else None)
             for what, (status, method, path, body) in REFUSALS.items()
@@ -170,7 +163,7 @@ def test_refusals_are_sent_once_the_disk_has_the_changes(start, slow_disk):
     with ThreadPoolExecutor(4) as clients:
         with slow_disk.paused("log"):
             add = clients.submit(post, service, "old/add", {"key": "ada"})
-            wait_until(lambda: post(service, "old/check", {"key": "ada"}).json() == {"found": True})
+            eventually(lambda: post(service, "old/check", {"key": "ada"}).json() == {"found": True})
             url = f"{service.url}/v1/filters/old"
             drop = clients.submit(httpx.delete, url, headers=tag, timeout=60)
             one = clients.submit(post, service, "", {"name": "new", "capacity": 10})

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 import redis
-from engines.servers import draw_port
+from engines.servers import free_port
 from service.forks import create_token, run
 from tests.support import eventually
 
@@ -319,7 +319,7 @@ def test_no_port_responds_before_the_tokens_are_loaded(start, tmp_path):
     """Something holds the registry while the service starts; clients wait at both ports."""
     data = tmp_path / "one" / "data"
     create_token(data)
-    port = draw_port(1)
+    port = free_port(1)
     http, resp = f"127.0.0.1:{port}", f"127.0.0.1:{port + 1}"
     said, end = set(), threading.Event()
 

@@ -172,6 +172,8 @@ class SocketElement(MessageElement):
         """Return the failure that a lost peer reported last, if that is the next frame, or else the loss."""
         report = _FRAME.pack(Kind.FAILURE, RANK_BYTES)
         with contextlib.suppress(OSError):  # includes PeerError
+            # A peer that merely does not read may be silent, and a send waits for nobody.
+            peer.reader.settimeout(0)
             # Messages that came before it stay unread: they may still be received.
             if peer.reader.recv(len(report), socket.MSG_PEEK) == report:
                 return self._describe_failure(source, self._take(source)[1])
